@@ -1,0 +1,15 @@
+//! Workspaces in containers, through the Docker Engine API.
+//!
+//! This module owns the container's life and reaches into it by the engine's own calls: archive
+//! put and get for files, exec for commands. No bollard type leaves it.
+
+mod engine;
+mod monitor;
+mod options;
+mod raw_exec;
+mod shared;
+
+pub use engine::Engine;
+pub use options::{
+    Access, AttachOptions, ContainerOptions, HostPort, Mount, MountKind, Network, Profile, PullPolicy,
+};

@@ -1,0 +1,129 @@
+//! What all operations on one open container share.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::RwLock;
+
+use super::engine::Engine;
+use super::monitor::Monitor;
+use crate::environment::Environment;
+use crate::error::{Error, GoneReason, Result};
+use crate::path::WorkspacePath;
+
+/// One open container.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) engine: Engine,
+    /// The engine's id of the container.
+    pub(crate) id: String,
+    /// The absolute path of the workspace root, without links, `.` or a trailing `/`.
+    pub(crate) root: String,
+    /// What every process starts with, the image's own variables included.
+    pub(crate) env: Environment,
+    /// Who processes run as and files belong to.
+    pub(crate) user: UserIds,
+    /// The absolute path of a POSIX shell in the container, if it has one.
+    pub(crate) shell: Option<String>,
+    /// Absolute paths that the archive calls do not see as processes do: tmpfs and the kernel's
+    /// own file systems.
+    pub(crate) hidden_mounts: Vec<String>,
+    /// Whether the workspace made the container.
+    pub(crate) owned: bool,
+    /// Watches what becomes of the container.
+    pub(crate) monitor: Monitor,
+    /// Held for writing while the workspace itself has the container paused, for reading while an
+    /// exec is created and started, which a paused container refuses.
+    pub(crate) pause_gate: RwLock<()>,
+    /// Whether any process but the first has been started through this workspace.
+    used: AtomicBool,
+}
+
+/// A numeric user and group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UserIds {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+}
+
+impl std::fmt::Display for UserIds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.uid, self.gid)
+    }
+}
+
+/// What [`Shared::new`] is made from.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) engine: Engine,
+    pub(crate) id: String,
+    pub(crate) root: String,
+    pub(crate) env: Environment,
+    pub(crate) user: UserIds,
+    pub(crate) shell: Option<String>,
+    pub(crate) hidden_mounts: Vec<String>,
+    pub(crate) owned: bool,
+    pub(crate) monitor: Monitor,
+}
+
+impl Shared {
+    pub(crate) fn new(opened: Opened) -> Self {
+        let Opened { engine, id, root, env, user, shell, hidden_mounts, owned, monitor } = opened;
+        let pause_gate = RwLock::new(());
+        let used = AtomicBool::new(false);
+        Shared { engine, id, root, env, user, shell, hidden_mounts, owned, monitor, pause_gate, used }
+    }
+
+    /// Runs an operation to its end unless the workspace is closed or dies first, and turns an
+    /// engine that was lost in the middle into [`Error::Gone`].
+    pub(crate) async fn guard<T>(&self, operation: impl Future<Output = Result<T>>) -> Result<T> {
+        tokio::select! {
+            biased;
+            result = operation => match result {
+                Err(error) => Err(self.explain(error).await),
+                done => done,
+            },
+            error = self.monitor.lost() => Err(error),
+        }
+    }
+
+    /// What an engine error of an operation on this container really means.
+    ///
+    /// A missing, stopped or paused container answers 404, 409 or 500 by engine and call, so
+    /// the state decides and not the status.
+    pub(crate) async fn explain(&self, error: Error) -> Error {
+        match error {
+            Error::NoEngine { source, .. } => {
+                let detail =
+                    source.map_or_else(|| "the connection was lost".to_owned(), |source| source.to_string());
+                Error::Gone { why: GoneReason::EngineUnreachable { detail } }
+            }
+            Error::Engine { .. } | Error::Timeout { .. } => {
+                match self.monitor.check(&self.engine, &self.id).await {
+                    Err(lost) => lost,
+                    Ok(()) => error,
+                }
+            }
+            other => other,
+        }
+    }
+
+    /// The absolute path in the container of a name below the root, not resolved.
+    pub(crate) fn absolute(&self, path: &WorkspacePath) -> String {
+        match (path.is_root(), self.root.as_str()) {
+            (true, root) => root.to_owned(),
+            (false, "/") => format!("/{path}"),
+            (false, root) => format!("{root}/{path}"),
+        }
+    }
+
+    /// Notes that a process was started, so that from now on something may run beside us.
+    pub(crate) fn mark_used(&self) {
+        self.used.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether nothing but the container's first process can be running: the workspace made it
+    /// and has started nothing.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.owned && !self.used.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,2 @@
+//! The `agentworkspace` command.
+fn main() {}
