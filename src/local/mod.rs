@@ -1,0 +1,24 @@
+//! A workspace that is a directory on this machine.
+
+mod children;
+mod clock;
+mod descendants;
+mod driver;
+mod exec;
+mod leader;
+mod pidfd;
+mod processes;
+mod pump;
+mod registry;
+mod spawn;
+mod start;
+mod stdout;
+mod supervised;
+mod supervisor;
+mod terminal;
+mod user;
+
+#[cfg(test)]
+mod exec_tests;
+#[cfg(test)]
+mod test_support;
