@@ -19,6 +19,12 @@ mod terminal;
 mod user;
 
 #[cfg(test)]
+mod cost_tests;
+#[cfg(test)]
 mod exec_tests;
+#[cfg(test)]
+mod owner_tests;
+#[cfg(test)]
+mod start_tests;
 #[cfg(test)]
 mod test_support;

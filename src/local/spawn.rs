@@ -61,13 +61,13 @@ pub(super) async fn spawn(
     registry.check_open()?;
     let program = command.program();
     let tty = matches!(streams, Streams::Terminal(_));
-    let launch = prepare(dir, &env.merged(&command.env), command, tty).await?;
     let failed = |error| spawn_error(program, error);
     let (link, theirs) = UnixStream::pair().map_err(failed)?;
+    let launch = prepare(theirs.into(), dir, &env.merged(&command.env), command, tty).await?;
     // The program named here never runs: the supervisor's hook does not return.
     let mut process = tokio::process::Command::new("/proc/self/exe");
     set_streams(&mut process, streams).map_err(failed)?;
-    supervisor::install(&mut process, launch, theirs.into());
+    supervisor::install(&mut process, launch);
     let mut child = fork(&mut process).await.map_err(failed)?;
     // Closes this process's copy of the supervisor's end, so that the supervisor's is the last.
     drop(process);
@@ -106,7 +106,13 @@ async fn fork(process: &mut tokio::process::Command) -> io::Result<Child> {
 }
 
 /// Makes everything that can only be made before the fork.
-async fn prepare(dir: OwnedFd, env: &Environment, command: &Command, tty: bool) -> Result<Launch> {
+async fn prepare(
+    link: OwnedFd,
+    dir: OwnedFd,
+    env: &Environment,
+    command: &Command,
+    tty: bool,
+) -> Result<Launch> {
     let user = match &command.user {
         Some(user) => user::resolve(command.program(), user).await?,
         None => None,
@@ -114,7 +120,7 @@ async fn prepare(dir: OwnedFd, env: &Environment, command: &Command, tty: bool) 
     let candidates = strings(candidates(command.program(), env.get("PATH")))?;
     let args = strings(command.args.iter().cloned())?;
     let env = strings(env.iter().map(|(name, value)| format!("{name}={value}")))?;
-    Ok(Launch::new(dir, candidates, args, env, user, tty))
+    Ok(Launch::new(link, dir, candidates, args, env, user, tty))
 }
 
 fn strings(strings: impl IntoIterator<Item = String>) -> Result<Vec<CString>> {
