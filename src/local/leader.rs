@@ -122,6 +122,12 @@ impl Launch {
         self.link.as_raw_fd()
     }
 
+    /// The descriptors that are needed until the program runs, the lower one first.
+    pub(super) fn descriptors(&self) -> [RawFd; 2] {
+        let (link, dir) = (self.link.as_raw_fd(), self.dir.as_raw_fd());
+        [link.min(dir), link.max(dir)]
+    }
+
     /// Clones the leader off the calling process, which must be single-threaded and have all
     /// signals blocked, and waits until its program runs or could not be run. The leader's
     /// process id.

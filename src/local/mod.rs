@@ -5,6 +5,7 @@ mod clock;
 mod descendants;
 mod driver;
 mod exec;
+mod forget;
 mod leader;
 mod pidfd;
 mod processes;

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use tokio::io::AsyncReadExt as _;
+
 use super::test_support::{Place, eventually, output, running};
 use crate::command::Command;
 use crate::error::{Error, GoneReason};
@@ -67,6 +69,30 @@ async fn a_supervisor_takes_no_other_signal() {
     let script = "for s in HUP INT TERM USR1 CHLD 33 34 64; do kill -$s $PPID; done; echo alive";
     let result = place.exec(Command::shell(script)).await.unwrap();
     assert_eq!(output(&result.stdout), "alive\n", "{result:?}");
+}
+
+#[tokio::test]
+async fn a_supervisor_keeps_neither_memory_nor_descriptors_of_its_owner() {
+    let place = Place::new();
+    let ballast = vec![1u8; 64 << 20];
+    let mut process = place.start(Command::shell("echo $PPID; cat")).await.unwrap();
+    let mut bytes = Vec::new();
+    while bytes.last() != Some(&b'\n') {
+        bytes.push(process.stdout().unwrap().read_u8().await.unwrap());
+    }
+    let supervisor = String::from_utf8(bytes).unwrap().trim_end().to_owned();
+    let anonymous_kib = || -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{supervisor}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+        line.trim_end_matches("kB").trim().parse().unwrap()
+    };
+    eventually(Duration::from_secs(3), || anonymous_kib() < 4096).await;
+    println!("a supervisor holds {} KiB of its own, its owner over {}", anonymous_kib(), ballast.len() >> 10);
+    if let Ok(descriptors) = std::fs::read_dir(format!("/proc/{supervisor}/fd")) {
+        // The socket and the descriptor of its signals.
+        assert_eq!(descriptors.count(), 2);
+    }
+    assert_eq!(process.close().await.unwrap(), crate::output::End::Exited(0));
 }
 
 #[tokio::test]
