@@ -58,6 +58,8 @@ mod descriptor;
 mod environment;
 mod error;
 mod files;
+#[cfg(target_os = "linux")]
+mod local;
 mod output;
 mod path;
 mod process;
