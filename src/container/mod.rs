@@ -6,6 +6,7 @@
 mod accounts;
 mod attach;
 mod engine;
+mod files;
 mod lookup;
 mod monitor;
 mod options;
