@@ -6,14 +6,20 @@
 
 mod capabilities;
 mod change;
+mod engine_files;
+mod engine_walk;
 mod list;
 mod lookup;
+mod paused;
 mod read;
 mod script;
 mod spool;
 mod status;
+mod tar_emit;
+mod tar_index;
 #[cfg(test)]
 mod tests;
+mod transfer;
 mod write;
 
 pub(crate) use capabilities::capabilities;
