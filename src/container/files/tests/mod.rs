@@ -1,0 +1,7 @@
+//! What both ways of reaching files must do, in real containers.
+
+mod confinement;
+mod operations;
+mod races;
+mod rig;
+mod trees;
