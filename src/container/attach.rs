@@ -7,6 +7,7 @@ use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum as Stat
 
 use super::accounts;
 use super::engine::{CALL_TIMEOUT, Engine};
+use super::events;
 use super::lookup::Links;
 use super::monitor::Monitor;
 use super::options::AttachOptions;
@@ -37,6 +38,7 @@ impl ContainerWorkspace {
         options: AttachOptions,
     ) -> Result<ContainerWorkspace> {
         options.env.check()?;
+        let facts = engine.facts().await?;
         let inspected = inspect(engine, container).await?;
         check_running(&inspected)?;
         let id = inspected.id.clone().unwrap_or_default();
@@ -58,7 +60,10 @@ impl ContainerWorkspace {
             monitor: Monitor::new(),
             id,
         };
-        Ok(ContainerWorkspace::new(Arc::new(Shared::new(opened))))
+        let shared = Arc::new(Shared::new(opened));
+        let started_at = inspected.state.and_then(|state| state.started_at);
+        events::follow(&shared, facts.now, started_at);
+        Ok(ContainerWorkspace::new(shared))
     }
 }
 

@@ -6,6 +6,8 @@
 mod accounts;
 mod attach;
 mod engine;
+mod events;
+mod facts;
 mod lookup;
 mod monitor;
 mod options;
