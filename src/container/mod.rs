@@ -5,12 +5,17 @@
 
 mod accounts;
 mod attach;
+mod check;
 mod engine;
 mod events;
 mod facts;
+mod labels;
 mod lookup;
 mod monitor;
 mod options;
+mod pause;
+mod progress;
+mod pull;
 mod raw_exec;
 mod shared;
 mod workspace;
@@ -19,4 +24,5 @@ pub use engine::Engine;
 pub use options::{
     Access, AttachOptions, ContainerOptions, HostPort, Mount, MountKind, Network, Profile, PullPolicy,
 };
+pub use progress::{Progress, Stage, Timings};
 pub use workspace::ContainerWorkspace;
