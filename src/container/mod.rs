@@ -6,9 +6,11 @@
 mod accounts;
 mod attach;
 mod check;
+mod cleanup;
 mod engine;
 mod events;
 mod facts;
+mod image;
 mod labels;
 mod lookup;
 mod monitor;
@@ -18,6 +20,7 @@ mod progress;
 mod pull;
 mod raw_exec;
 mod shared;
+mod spec;
 mod workspace;
 
 pub use engine::Engine;
