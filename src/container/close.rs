@@ -5,6 +5,8 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 
 use super::cleanup;
+use super::kill;
+use super::removal;
 use super::monitor::Condition;
 use super::shared::Shared;
 use super::workspace::Ownership;
@@ -46,11 +48,11 @@ impl Drop for Closing {
         self.shared.monitor.set(Condition::Closed);
         match &mut self.ownership {
             Ownership::Owned { workspace_id } => {
-                cleanup::remove_in_background(&self.shared.engine, std::mem::take(workspace_id), false);
+                removal::remove_in_background(&self.shared.engine, std::mem::take(workspace_id), false);
             }
             Ownership::Kept | Ownership::Attached => {
                 let (shared, ownership) = (self.shared.clone(), self.ownership.clone());
-                cleanup::in_background(async move {
+                cleanup::spawn(async move {
                     if let Err(error) = release(&shared, &ownership).await {
                         tracing::warn!(container = shared.id, %error, "a workspace could not be closed");
                     }
@@ -62,7 +64,8 @@ impl Drop for Closing {
 
 async fn release(shared: &Arc<Shared>, ownership: &Ownership) -> Result<()> {
     match ownership {
-        Ownership::Owned { workspace_id } => cleanup::remove_workspace(&shared.engine, workspace_id).await,
-        Ownership::Kept | Ownership::Attached => Ok(()),
+        Ownership::Owned { workspace_id } => removal::remove_workspace(&shared.engine, workspace_id).await,
+        // What is gone runs nothing, and what still runs was never started from here.
+        Ownership::Kept | Ownership::Attached => kill::end_everything(shared).await,
     }
 }

@@ -13,7 +13,7 @@ use bollard::query_parameters::{CreateContainerOptionsBuilder, StartContainerOpt
 
 use super::attach::{environment, hidden_mounts, inspect};
 use super::check;
-use super::cleanup::{self, remove_container};
+use super::removal::{self, remove_container};
 use super::engine::{Engine, SLOW_CALL_TIMEOUT};
 use super::events;
 use super::facts::EngineFacts;
@@ -102,7 +102,7 @@ impl Creation {
 
     /// Removes what has been made; what cannot be removed now is left to the drop.
     async fn undo(&self) {
-        let removed = cleanup::remove_workspace(&self.engine, &self.workspace_id).await;
+        let removed = removal::remove_workspace(&self.engine, &self.workspace_id).await;
         if removed.is_ok() && !self.pending.load(Ordering::Relaxed) {
             self.finish();
         }
@@ -113,7 +113,7 @@ impl Drop for Creation {
     fn drop(&mut self) {
         if !*self.finished.get_mut() {
             let pending = *self.pending.get_mut();
-            cleanup::remove_in_background(&self.engine, std::mem::take(&mut self.workspace_id), pending);
+            removal::remove_in_background(&self.engine, std::mem::take(&mut self.workspace_id), pending);
         }
     }
 }
@@ -139,7 +139,7 @@ impl Maker<'_> {
         let user = spec::user(options);
         let marks = Marks::new(&self.creation.workspace_id, &options.root, user.as_deref(), options.keep);
         let mut plan =
-            Plan { labels: marks.labels(&options.labels), has_pause: program.is_some(), volumes: Vec::new() };
+            Plan { labels: marks.labels(&options.labels), has_pause: program.is_some(), volumes: Vec::new(), seeds: false };
         let (id, prepared, warnings) = if check::is_read_only(options) {
             self.make_volumes(&mut plan, root_volume).await?;
             let prepared = self.seed(&plan, program.as_deref(), root_volume).await?;
@@ -200,15 +200,7 @@ impl Maker<'_> {
     /// Fills the volumes through a container that is never started, since the engine writes
     /// nothing at all into one whose root file system is read-only.
     async fn seed(&self, plan: &Plan, program: Option<&[u8]>, root_volume: bool) -> Result<Prepared> {
-        let mut body = spec::body(&self.options, plan);
-        if let Some(host) = body.host_config.as_mut() {
-            host.readonly_rootfs = Some(false);
-            for mount in host.mounts.iter_mut().flatten() {
-                if plan.volumes.iter().any(|(_, target)| mount.target.as_ref() == Some(target)) {
-                    mount.read_only = Some(false);
-                }
-            }
-        }
+        let body = spec::body(&self.options, &Plan { seeds: true, ..plan.clone() });
         let (id, _) = self.create(self.name("-seed"), body).await?;
         (self.progress)(Progress::Stage(Stage::Preparing));
         let prepared = prepare(self.engine, &id, &self.options, program, root_volume).await?;

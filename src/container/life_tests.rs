@@ -6,7 +6,7 @@ use bollard::query_parameters::{
     KillContainerOptionsBuilder, RemoveContainerOptionsBuilder, StopContainerOptionsBuilder,
 };
 
-use super::cleanup;
+use super::removal;
 use super::labels;
 use super::options::{AttachOptions, ContainerOptions, Mount, Profile};
 use super::{ContainerWorkspace, Engine, Progress};
@@ -45,8 +45,8 @@ async fn eventually<F: Future<Output = bool>>(what: &str, mut condition: impl Fn
 
 /// How many containers and volumes carry a label.
 async fn count(engine: &Engine, label: &str) -> usize {
-    let containers = cleanup::containers(engine, label).await.unwrap();
-    containers.len() + cleanup::volumes(engine, label).await.unwrap().len()
+    let containers = removal::containers(engine, label).await.unwrap();
+    containers.len() + removal::volumes(engine, label).await.unwrap().len()
 }
 
 async fn count_of(engine: &Engine, workspace: &ContainerWorkspace) -> usize {
@@ -75,7 +75,7 @@ async fn run(workspace: &ContainerWorkspace, args: &[&str]) -> (String, i64) {
     let mut streams = engine.start_exec(&workspace.shared().id, exec).await.unwrap();
     let mut text = String::new();
     while let Some(part) = streams.output.next().await {
-        text.push_str(&String::from_utf8_lossy(&part.unwrap().bytes));
+        text.push_str(&String::from_utf8_lossy(&part.unwrap().bytes()));
     }
     let state = engine.exec_state(&streams.id).await.unwrap();
     (text, state.exit_code.unwrap())
@@ -225,12 +225,12 @@ async fn limits_are_set_and_reported() {
     assert_eq!(value("memory").0, "67108864 bytes");
     assert!(value("memory").1.starts_with("cgroup v"));
     assert_eq!((value("swap").0, value("cpus").0, value("pids").0), ("none", "0.5 cores", "99"));
-    assert_eq!((value("nofile").0, value("core").0), ("65536", "0"));
+    assert_eq!((value("nofile").0, value("core").0), ("16384", "0"));
     assert_eq!((value("shm").0, value("disk")), ("1048576 bytes", ("unlimited", "nothing")));
     let script =
         "cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null; ulimit -n";
     let (text, _) = run(&workspace, &["sh", "-c", script]).await;
-    assert_eq!(text, "67108864\n65536\n");
+    assert_eq!(text, "67108864\n16384\n");
     workspace.handle.closing.close().await.unwrap();
 }
 

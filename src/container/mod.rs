@@ -6,7 +6,6 @@
 mod accounts;
 mod attach;
 mod check;
-mod cleanup;
 mod close;
 mod create;
 mod engine;
@@ -25,6 +24,7 @@ mod prepare;
 mod progress;
 mod pull;
 mod raw_exec;
+mod removal;
 mod shared;
 mod spec;
 mod workspace;

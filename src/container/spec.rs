@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use bollard::models::{
     ContainerCreateBody, DeviceRequest, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum,
-    HostConfigLogConfig, Mount as EngineMount, MountType, PortBinding, PortMap, ResourcesUlimits,
-    RestartPolicy, RestartPolicyNameEnum,
+    HostConfigLogConfig, Mount as EngineMount, MountType, MountVolumeOptions, PortBinding, PortMap,
+    ResourcesUlimits, RestartPolicy, RestartPolicyNameEnum,
 };
 
 use super::check::{is_read_only, is_within};
@@ -22,7 +22,7 @@ const STRICT_USER: &str = "65534:65534";
 
 /// Open files of one process: enough for build tools, few enough for programs that go through
 /// all possible ones. Explicit, as Podman's own default may exceed what its host allows.
-pub(crate) const MAX_OPEN_FILES: i64 = 65_536;
+pub(crate) const MAX_OPEN_FILES: i64 = 16_384;
 
 /// How much likelier than a process of the host the container's are to be ended when memory is
 /// short.
@@ -43,6 +43,8 @@ pub(crate) struct Plan {
     pub(crate) has_pause: bool,
     /// Volumes of our own and where they are mounted.
     pub(crate) volumes: Vec<(String, String)>,
+    /// Whether the container is one that only fills the volumes and is never started.
+    pub(crate) seeds: bool,
 }
 
 /// The user of the container's processes, in the words of the engine; `None` for the image's own.
@@ -69,7 +71,9 @@ pub(crate) fn body(options: &ContainerOptions, plan: &Plan) -> ContainerCreateBo
         user: user(options),
         entrypoint,
         cmd,
-        working_dir: Some(options.root.clone()),
+        // Engines make a missing directory, as root and before its owner could be said. Commands
+        // name theirs.
+        working_dir: Some("/".to_owned()),
         labels: Some(plan.labels.clone()),
         tty: Some(false),
         open_stdin: Some(false),
@@ -107,7 +111,7 @@ fn host_config(options: &ContainerOptions, plan: &Plan) -> HostConfig {
         cap_drop: Some(vec!["ALL".to_owned()]),
         cap_add: Some(capabilities),
         security_opt: Some(vec!["no-new-privileges:true".to_owned()]),
-        readonly_rootfs: Some(is_read_only(options)),
+        readonly_rootfs: Some(is_read_only(options) && !plan.seeds),
         pids_limit: Some(options.pids),
         memory,
         // Without this, as much swap again as memory may be used.
@@ -189,7 +193,10 @@ fn mounts(options: &ContainerOptions, plan: &Plan) -> Vec<EngineMount> {
         source: Some(volume.clone()),
         target: Some(target.clone()),
         // Nothing but the engine itself writes where the first process comes from.
-        read_only: Some(target == pause::DIRECTORY),
+        read_only: Some(target == pause::DIRECTORY && !plan.seeds),
+        // An empty volume takes content and owner from the image whenever it is mounted, which
+        // must happen only once, before it is given to the workspace's user.
+        volume_options: Some(MountVolumeOptions { no_copy: Some(!plan.seeds), ..Default::default() }),
         ..Default::default()
     });
     own.chain(options.mounts.iter().filter_map(mount)).collect()
@@ -215,7 +222,7 @@ mod tests {
     use super::*;
 
     fn plan() -> Plan {
-        Plan { labels: HashMap::new(), has_pause: true, volumes: Vec::new() }
+        Plan { labels: HashMap::new(), has_pause: true, volumes: Vec::new(), seeds: false }
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! Removes what a workspace made in an engine, also when nobody waits for it.
 
 use std::collections::HashMap;
-use std::pin::Pin;
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use bollard::models::{ContainerSummary, Volume};
@@ -10,8 +8,8 @@ use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder,
     RemoveVolumeOptions,
 };
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use super::cleanup;
 use super::engine::{CALL_TIMEOUT, Engine, SLOW_CALL_TIMEOUT};
 use super::labels;
 use crate::error::{Error, Result};
@@ -117,7 +115,7 @@ pub(crate) async fn remove_volume(engine: &Engine, name: &str) -> Result<()> {
 /// lost, for as long as its effect may still come.
 pub(crate) fn remove_in_background(engine: &Engine, workspace_id: String, answer_lost: bool) {
     let address = engine.address().to_owned();
-    in_background(async move {
+    cleanup::spawn(async move {
         for delay in RECONCILE {
             tokio::time::sleep(delay).await;
             // The connections of the other runtime may have ended with it.
@@ -134,39 +132,4 @@ pub(crate) fn remove_in_background(engine: &Engine, workspace_id: String, answer
             }
         }
     });
-}
-
-type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// Runs a future on a thread of its own runtime, so that it works outside of any other and
-/// outlives it. The thread ends with the process, and with it what is not done by then.
-pub(crate) fn in_background(job: impl Future<Output = ()> + Send + 'static) {
-    // A queue without bound: each job is a workspace that was dropped, and drop cannot wait.
-    static JOBS: OnceLock<Option<UnboundedSender<Job>>> = OnceLock::new();
-    let jobs = JOBS.get_or_init(|| {
-        let (sender, mut jobs) = unbounded_channel::<Job>();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let thread = runtime.and_then(|runtime| {
-            std::thread::Builder::new().name("agentworkspace-cleanup".to_owned()).spawn(move || {
-                runtime.block_on(async move {
-                    while let Some(job) = jobs.recv().await {
-                        tokio::spawn(job);
-                    }
-                });
-            })
-        });
-        match thread {
-            Ok(_) => Some(sender),
-            Err(error) => {
-                tracing::error!(%error, "workspaces that are dropped cannot be removed");
-                None
-            }
-        }
-    });
-    // It fails only without the thread, which has been reported.
-    if let Some(jobs) = jobs
-        && jobs.send(Box::pin(job)).is_err()
-    {
-        tracing::error!("a workspace that was dropped cannot be removed");
-    }
 }
