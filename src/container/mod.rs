@@ -5,14 +5,27 @@
 
 mod accounts;
 mod attach;
+mod cleanup;
+mod end;
 mod engine;
 mod events;
+mod exec;
+mod execs;
 mod facts;
+mod hijack;
+mod kill;
+mod launch;
 mod lookup;
 mod monitor;
 mod options;
+mod plan;
+mod process;
+mod pump;
 mod raw_exec;
 mod shared;
+mod spawn_error;
+mod start_line;
+mod supervise;
 mod workspace;
 
 pub use engine::Engine;
