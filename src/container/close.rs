@@ -6,8 +6,8 @@ use tokio::sync::Mutex;
 
 use super::cleanup;
 use super::kill;
-use super::removal;
 use super::monitor::Condition;
+use super::removal;
 use super::shared::Shared;
 use super::workspace::Ownership;
 use crate::error::Result;

@@ -13,7 +13,6 @@ use bollard::query_parameters::{CreateContainerOptionsBuilder, StartContainerOpt
 
 use super::attach::{environment, hidden_mounts, inspect};
 use super::check;
-use super::removal::{self, remove_container};
 use super::engine::{Engine, SLOW_CALL_TIMEOUT};
 use super::events;
 use super::facts::EngineFacts;
@@ -25,6 +24,7 @@ use super::options::ContainerOptions;
 use super::pause;
 use super::prepare::{Prepared, prepare};
 use super::progress::{Progress, Stage, Timings};
+use super::removal::{self, remove_container};
 use super::shared::{Opened, Shared};
 use super::spec::{self, Plan};
 use super::workspace::{ContainerWorkspace, Facts, Ownership};
@@ -138,8 +138,12 @@ impl Maker<'_> {
         let root_volume = spec::needs_root_volume(options);
         let user = spec::user(options);
         let marks = Marks::new(&self.creation.workspace_id, &options.root, user.as_deref(), options.keep);
-        let mut plan =
-            Plan { labels: marks.labels(&options.labels), has_pause: program.is_some(), volumes: Vec::new(), seeds: false };
+        let mut plan = Plan {
+            labels: marks.labels(&options.labels),
+            has_pause: program.is_some(),
+            volumes: Vec::new(),
+            seeds: false,
+        };
         let (id, prepared, warnings) = if check::is_read_only(options) {
             self.make_volumes(&mut plan, root_volume).await?;
             let prepared = self.seed(&plan, program.as_deref(), root_volume).await?;

@@ -6,9 +6,9 @@ use bollard::query_parameters::{
     KillContainerOptionsBuilder, RemoveContainerOptionsBuilder, StopContainerOptionsBuilder,
 };
 
-use super::removal;
 use super::labels;
 use super::options::{AttachOptions, ContainerOptions, Mount, Profile};
+use super::removal;
 use super::{ContainerWorkspace, Engine, Progress};
 use crate::error::{Error, GoneReason, ImageErrorKind, Result};
 
