@@ -15,6 +15,7 @@ mod events;
 mod exec;
 mod execs;
 mod facts;
+mod files;
 mod hijack;
 mod image;
 mod kill;
