@@ -152,7 +152,7 @@ async fn an_image_without_a_shell_starts() {
     let engine = engine().await;
     let workspace = create(&engine, ContainerOptions::new(STATIC_IMAGE)).await;
     assert_eq!(workspace.shared().shell, None);
-    let (text, code) = run(&workspace, &["/tool", "ls", "-ld", "/workspace"]).await;
+    let (text, code) = run(&workspace, &["/busybox", "ls", "-ld", "/workspace"]).await;
     assert_eq!(code, 0, "{text}");
     workspace.handle.closing.close().await.unwrap();
 }
