@@ -12,25 +12,25 @@ use super::removal;
 use super::{ContainerWorkspace, Engine, Progress};
 use crate::error::{Error, GoneReason, ImageErrorKind, Result};
 
-async fn engine() -> Engine {
+pub(super) async fn engine() -> Engine {
     match Engine::connect().await {
         Ok(engine) => engine,
         Err(error) => panic!("{error}; `make engine` starts one"),
     }
 }
 
-fn test_image() -> String {
+pub(super) fn test_image() -> String {
     std::env::var("AGENTWORKSPACE_TEST_IMAGE").unwrap_or_else(|_| "agentworkspace/busybox:test".to_owned())
 }
 
 /// An image of nothing but one program, which is no shell.
 const STATIC_IMAGE: &str = "agentworkspace/static:test";
 
-fn options() -> ContainerOptions {
+pub(super) fn options() -> ContainerOptions {
     ContainerOptions::new(test_image())
 }
 
-async fn create(engine: &Engine, options: ContainerOptions) -> ContainerWorkspace {
+pub(super) async fn create(engine: &Engine, options: ContainerOptions) -> ContainerWorkspace {
     ContainerWorkspace::create(engine, options, |_| {}).await.unwrap()
 }
 
@@ -62,7 +62,7 @@ fn labelled(test: &str) -> (ContainerOptions, String) {
 }
 
 /// Runs a command as root in a container, to its end.
-async fn run(workspace: &ContainerWorkspace, args: &[&str]) -> (String, i64) {
+pub(super) async fn run(workspace: &ContainerWorkspace, args: &[&str]) -> (String, i64) {
     use futures::StreamExt as _;
     let exec = super::raw_exec::RawExec {
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
