@@ -14,6 +14,7 @@ use super::{
     Engine, Progress, PruneOptions, list, prune, removal,
 };
 use crate::error::{Error, ImageErrorKind};
+use crate::workspace::Workspace as _;
 
 /// Labels of a workspace whose owner was a process of this machine that has ended.
 fn dead(id: &str, kept: bool) -> HashMap<String, String> {
@@ -66,7 +67,7 @@ async fn pruning_removes_what_dead_owners_left_and_nothing_else() {
     let label = format!("{}={id}", super::labels::WORKSPACE);
     assert!(removal::containers(&engine, &label).await.unwrap().is_empty());
     assert_eq!(run(&live, &["true"]).await.1, 0);
-    live.handle.closing.close().await.unwrap();
+    live.close().await.unwrap();
 }
 
 #[tokio::test]
@@ -74,14 +75,14 @@ async fn a_kept_container_outlives_its_workspace_and_is_opened_again() {
     let engine = engine().await;
     let workspace = create(&engine, options().keep(true).root("/srv/here").user("5:6")).await;
     let id = workspace.container_id().to_owned();
-    workspace.handle.closing.close().await.unwrap();
+    workspace.close().await.unwrap();
     let again = ContainerWorkspace::attach(&engine, &id, AttachOptions::default()).await.unwrap();
     assert_eq!(
         (again.shared().root.as_str(), again.shared().user.to_string().as_str()),
         ("/srv/here", "5:6")
     );
     assert_eq!(again.facts().details.workspace_id, workspace.facts().details.workspace_id);
-    again.handle.closing.close().await.unwrap();
+    again.close().await.unwrap();
     removal::remove_container(&engine, &id).await.unwrap();
 }
 
@@ -97,7 +98,7 @@ async fn changes_are_those_of_the_caller() {
     let whole = workspace.changes(ChangeScope::Whole).await.unwrap();
     assert!(whole.contains(&change(ChangeKind::Added, "/etc/mine")), "{whole:?}");
     assert!(!whole.iter().any(|change| change.path.starts_with("/.agentworkspace")), "{whole:?}");
-    workspace.handle.closing.close().await.unwrap();
+    workspace.close().await.unwrap();
     let error = workspace.changes(ChangeScope::Root).await.unwrap_err();
     assert!(matches!(error, Error::Closed), "{error}");
 }
@@ -126,7 +127,7 @@ async fn an_image_is_built_from_a_directory() {
     assert!(!lines.iter().any(|line| line == "secret"), "{lines:?}");
     let workspace = create(&engine, ContainerOptions::new(&id)).await;
     assert_eq!(workspace.facts().details.image.as_ref().unwrap().image_id, id);
-    workspace.handle.closing.close().await.unwrap();
+    workspace.close().await.unwrap();
     engine.docker().remove_image(&id, None::<RemoveImageOptions>, None).await.unwrap();
 }
 

@@ -11,6 +11,7 @@ mod changes;
 mod check;
 mod cleanup;
 mod close;
+mod contract;
 mod create;
 mod end;
 mod engine;
@@ -50,8 +51,6 @@ mod engine_tests;
 #[cfg(test)]
 mod life_tests;
 
-pub use build::BuildOptions;
-pub use changes::{Change, ChangeKind, ChangeScope};
 pub use engine::Engine;
 pub use options::{
     Access, AttachOptions, ContainerOptions, DEFAULT_PIDS_LIMIT, DEFAULT_ROOT, HostPort, Mount, MountKind,
