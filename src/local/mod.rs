@@ -5,14 +5,21 @@
 
 mod feed;
 mod list;
+mod pack;
 mod read;
 mod remove_all;
 mod root;
+mod stream;
+mod tar;
 mod target;
 mod tasks;
 mod temp;
 mod tree;
+mod unpack;
 mod workspace;
 mod write;
+
+#[cfg(test)]
+mod tests;
 
 pub use workspace::LocalWorkspace;
