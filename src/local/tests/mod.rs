@@ -2,6 +2,7 @@
 //! suite.
 
 mod archives;
+mod commands;
 mod confinement;
 mod races;
 mod special;
