@@ -3,16 +3,38 @@
 //! Files go through one confined directory handle, and nothing below the root is named by a path
 //! of this process.
 
+mod children;
+mod clock;
+mod descendants;
+mod driver;
+mod exec;
 mod feed;
+mod leader;
 mod list;
+mod pidfd;
+mod processes;
+mod pump;
 mod read;
+mod registry;
 mod remove_all;
 mod root;
+mod spawn;
+mod start;
+mod stdout;
+mod supervised;
+mod supervisor;
 mod target;
 mod tasks;
 mod temp;
+mod terminal;
 mod tree;
+mod user;
 mod workspace;
 mod write;
+
+#[cfg(test)]
+mod exec_tests;
+#[cfg(test)]
+mod test_support;
 
 pub use workspace::LocalWorkspace;
