@@ -7,9 +7,10 @@ use tempfile::TempDir;
 use tokio::sync::Mutex;
 
 use super::feed::{self, Source};
+use super::read::UntilClosed;
 use super::root::Root;
 use super::tasks::{Stop, Tasks};
-use super::{list, read, remove_all, temp, tree, write};
+use super::{list, pack, read, remove_all, stream, temp, tree, unpack, write};
 use crate::capabilities::Capabilities;
 use crate::command::Command;
 use crate::descriptor::{Descriptor, Details, Kind};
@@ -205,15 +206,31 @@ impl Workspace for LocalWorkspace {
 
     async fn put_archive(
         &self,
-        _dir: &WorkspacePath,
-        _tar: Content,
-        _options: UnpackOptions,
+        dir: &WorkspacePath,
+        tar: Content,
+        options: UnpackOptions,
     ) -> Result<ArchiveReport> {
-        Err(unsupported("unpacking an archive"))
+        self.consume(dir, tar, move |root, dir, source, stop| {
+            unpack::unpack(root, dir, source, options, stop)
+        })
+        .await
     }
 
-    async fn get_archive(&self, _path: &WorkspacePath, _options: ArchiveOptions) -> Result<ArchiveReader> {
-        Err(unsupported("packing an archive"))
+    async fn get_archive(&self, path: &WorkspacePath, options: ArchiveOptions) -> Result<ArchiveReader> {
+        self.tasks.check()?;
+        let exclude = pack::excluded(&options.exclude)?;
+        let subject = self.on(path, |root, path, _| pack::subject(root, path)).await?;
+        let path = path.clone();
+        let (sender, reader) = stream::stream();
+        self.tasks.detach(move |_, stop| {
+            let mut writer = sender.writer(stop);
+            let packed = pack::pack(subject, &path, exclude, &options, stop, &mut writer);
+            if let Err(error) = packed {
+                writer.fail(error);
+            }
+            Ok(())
+        });
+        Ok(ArchiveReader::new(UntilClosed::new(reader, self.tasks.closed())))
     }
 
     async fn exec(&self, _command: Command) -> Result<Output> {
