@@ -30,7 +30,6 @@ mod target;
 mod tasks;
 mod temp;
 mod terminal;
-mod tests;
 mod tree;
 mod unpack;
 mod user;
@@ -41,5 +40,7 @@ mod write;
 mod exec_tests;
 #[cfg(test)]
 mod test_support;
+#[cfg(test)]
+mod tests;
 
 pub use workspace::LocalWorkspace;

@@ -1,5 +1,6 @@
 //! The workspace itself: what it is, and where its calls go.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use async_trait::async_trait;
@@ -7,21 +8,23 @@ use tempfile::TempDir;
 use tokio::sync::Mutex;
 
 use super::feed::{self, Source};
+use super::processes::Processes;
 use super::read::UntilClosed;
 use super::root::Root;
 use super::tasks::{Stop, Tasks};
-use super::{list, pack, read, remove_all, stream, temp, tree, unpack, write};
+use super::{list, pack, read, remove_all, root, stream, temp, tree, unpack, write};
 use crate::capabilities::Capabilities;
 use crate::command::Command;
 use crate::descriptor::{Descriptor, Details, Kind};
 use crate::environment::Environment;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SpawnErrorKind};
 use crate::files::{
     ArchiveOptions, ArchiveReader, ArchiveReport, Content, DirPage, FileReader, LinkTarget, ListOptions,
     Metadata, OpenOptions, UnpackOptions, WriteOptions, Written,
 };
 use crate::output::Output;
 use crate::path::WorkspacePath;
+use crate::process::Process;
 use crate::workspace::{Starter, Workspace};
 
 /// A workspace in a directory of this machine.
@@ -34,6 +37,7 @@ pub struct LocalWorkspace {
     id: String,
     env: Environment,
     tasks: Tasks,
+    processes: Processes,
     /// The directory to remove at the end, held while somebody closes.
     temporary: Mutex<Option<TempDir>>,
 }
@@ -74,6 +78,7 @@ impl LocalWorkspace {
             id: format!("{:016x}{:016x}", temp::random(), temp::random()),
             env,
             tasks: Tasks::new(root),
+            processes: Processes::new(),
             temporary: Mutex::new(temporary),
         }
     }
@@ -86,6 +91,22 @@ impl LocalWorkspace {
     ) -> Result<T> {
         let path = path.clone();
         self.tasks.run(move |root, stop| work(root, &path, stop)).await
+    }
+
+    /// A handle for the directory of `command`, whose name was checked.
+    async fn working_dir(&self, command: &Command, dir: WorkspacePath) -> Result<OwnedFd> {
+        let program = command.program().to_owned();
+        self.on(&dir, move |root, path, _| {
+            root.dir(path.as_str()).map_err(|source| match root::error("enter", path.as_str(), source) {
+                outside @ Error::OutsideWorkspace { .. } => outside,
+                other => Error::Spawn {
+                    program,
+                    kind: SpawnErrorKind::BadDirectory,
+                    source: Some(Box::new(other)),
+                },
+            })
+        })
+        .await
     }
 
     /// As [`on`](Self::on), for work that consumes content, which is read here meanwhile.
@@ -131,6 +152,12 @@ impl Workspace for LocalWorkspace {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
+            start: true,
+            tty: true,
+            user: rustix::process::geteuid().is_root(),
+            kill: true,
+            kill_is_complete: true,
+            exact_signals: true,
             change_tree: true,
             atomic_write: true,
             files_as_user: true,
@@ -138,7 +165,6 @@ impl Workspace for LocalWorkspace {
             tmpfs: true,
             confined_under_races: true,
             durable_write: true,
-            ..Capabilities::default()
         }
     }
 
@@ -233,16 +259,19 @@ impl Workspace for LocalWorkspace {
         Ok(ArchiveReader::new(UntilClosed::new(reader, self.tasks.closed())))
     }
 
-    async fn exec(&self, _command: Command) -> Result<Output> {
-        Err(unsupported("running a command"))
+    async fn exec(&self, command: Command) -> Result<Output> {
+        self.tasks.check()?;
+        let dir = self.working_dir(&command, command.check_exec()?).await?;
+        self.processes.exec(dir, &self.env, command).await
     }
 
     fn as_starter(&self) -> Option<&dyn Starter> {
-        None
+        Some(self)
     }
 
     async fn close(&self) -> Result<()> {
-        self.tasks.close().await;
+        let (processes, ()) = tokio::join!(self.processes.close(), self.tasks.close());
+        processes?;
         let mut temporary = self.temporary.lock().await;
         match temporary.take().map(TempDir::close) {
             Some(Err(e)) => Err(Error::from_io("remove", "the temporary directory", e)),
@@ -251,11 +280,11 @@ impl Workspace for LocalWorkspace {
     }
 }
 
-/// What this backend does not do.
-fn unsupported(operation: &str) -> Error {
-    Error::Unsupported {
-        operation: operation.to_owned(),
-        backend: Kind::Local,
-        reason: "it reaches files one by one".to_owned(),
+#[async_trait]
+impl Starter for LocalWorkspace {
+    async fn start(&self, command: Command) -> Result<Process> {
+        self.tasks.check()?;
+        let dir = self.working_dir(&command, command.check_start()?).await?;
+        self.processes.start(dir, &self.env, command).await
     }
 }
