@@ -48,8 +48,12 @@
 //! Linux only. The library logs through [`tracing`] and never prints.
 
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 #[cfg(feature = "container")]
 pub mod container;
+#[cfg(target_os = "linux")]
+pub mod local;
 
 mod capabilities;
 mod collector;
@@ -58,8 +62,6 @@ mod descriptor;
 mod environment;
 mod error;
 mod files;
-#[cfg(target_os = "linux")]
-mod local;
 mod output;
 mod path;
 mod process;
@@ -76,6 +78,8 @@ pub use files::{
     FileKind, FileReader, LinkTarget, ListOptions, Metadata, OpenOptions, UnpackOptions, WriteMethod,
     WriteOptions, Written,
 };
+#[cfg(target_os = "linux")]
+pub use local::LocalWorkspace;
 pub use output::{Captured, End, Output, OutputChunk, OutputReceiver, OutputSink, output_channel};
 pub use path::{MAX_ELEMENT_BYTES, MAX_PATH_BYTES, WorkspacePath};
 pub use process::{CLOSE_GRACE, Process, ProcessControl, ProcessStdin, ProcessStdout};
