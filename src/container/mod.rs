@@ -28,6 +28,13 @@ mod start_line;
 mod supervise;
 mod workspace;
 
+#[cfg(test)]
+mod exec_tests;
+#[cfg(test)]
+mod process_tests;
+#[cfg(test)]
+mod test_container;
+
 pub use engine::Engine;
 pub use options::{
     Access, AttachOptions, ContainerOptions, HostPort, Mount, MountKind, Network, Profile, PullPolicy,
