@@ -50,6 +50,12 @@ mod workspace;
 mod engine_tests;
 #[cfg(test)]
 mod life_tests;
+#[cfg(test)]
+mod exec_tests;
+#[cfg(test)]
+mod process_tests;
+#[cfg(test)]
+mod test_container;
 
 pub use engine::Engine;
 pub use options::{
