@@ -8,6 +8,7 @@ mod attach;
 mod check;
 mod cleanup;
 mod close;
+mod contract;
 mod create;
 mod end;
 mod engine;
