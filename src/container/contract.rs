@@ -29,7 +29,17 @@ impl Workspace for ContainerWorkspace {
     }
 
     fn capabilities(&self) -> Capabilities {
-        files::capabilities(self.shared())
+        let shell = self.shared().shell.is_some();
+        Capabilities {
+            start: shell,
+            tty: shell,
+            user: true,
+            kill: shell,
+            kill_is_complete: false,
+            // The engine reports a signal as 128 and its number.
+            exact_signals: false,
+            ..files::capabilities(self.shared())
+        }
     }
 
     fn env(&self) -> Environment {

@@ -88,7 +88,7 @@ pub(crate) async fn script(recipe: &Recipe, container: &str, user: &str, script:
 pub(crate) async fn prepare(recipe: &Recipe, container: &str, root: &str) {
     let (uid, gid) = recipe.ids();
     let text = format!(
-        "chmod -R u+rwX {root}/ 2>/dev/null; find {root} -mindepth 1 -delete; rm -rf {OUTSIDE}; mkdir -p {OUTSIDE}; \
+        "chmod -R u+rwX {root}/ 2>/dev/null; rm -rf {root}/..?* {root}/.[!.]* {root}/* {OUTSIDE}; mkdir -p {OUTSIDE}; \
          chmod 755 {OUTSIDE}; test -z \"$(ls -A {root})\""
     );
     script(recipe, container, &format!("{uid}:{gid}"), &text, b"").await;
