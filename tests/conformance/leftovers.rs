@@ -10,6 +10,7 @@ pub(crate) fn find() -> Vec<String> {
         .filter(|(_, line)| line.split(|c: char| !c.is_ascii_digit()).any(is_marker))
         .map(|(pid, line)| format!("process {pid}: {line}"))
         .collect();
+    left.extend(crate::docker::owned_by(std::process::id()));
     left.sort();
     left
 }

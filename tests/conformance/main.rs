@@ -4,6 +4,9 @@
 //! this program again, with the trial's name and [`again::CHILD`] set.
 
 mod again;
+mod attached;
+mod container;
+mod docker;
 mod leftovers;
 mod local;
 mod panics;
