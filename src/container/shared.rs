@@ -76,6 +76,7 @@ impl Shared {
     /// Runs an operation to its end unless the workspace is closed or dies first, and turns an
     /// engine that was lost in the middle into [`Error::Gone`].
     pub(crate) async fn guard<T>(&self, operation: impl Future<Output = Result<T>>) -> Result<T> {
+        self.monitor.when_running().await?;
         tokio::select! {
             biased;
             result = operation => match result {
