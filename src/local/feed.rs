@@ -8,6 +8,7 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::mpsc;
 
+use super::tasks::Stop;
 use crate::error::{Error, Result};
 use crate::files::Content;
 
@@ -71,10 +72,10 @@ async fn pump(mut reader: Pin<Box<dyn AsyncRead + Send>>, sender: mpsc::Sender<P
     }
 }
 
-impl Read for Pieces {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+impl Pieces {
+    fn read(&mut self, buf: &mut [u8], stop: &Stop) -> io::Result<usize> {
         while self.current.is_empty() && !self.ended {
-            match self.pieces.blocking_recv() {
+            match stop.wait(self.pieces.recv())? {
                 Some(Piece::Data(data)) => self.current = data,
                 Some(Piece::End) => self.ended = true,
                 Some(Piece::Failed(e)) => return Err(e),
@@ -82,32 +83,29 @@ impl Read for Pieces {
                 None => return Err(Error::Closed.into()),
             }
         }
-        let read = self.current.len().min(buf.len());
-        self.current.copy_to_slice(&mut buf[..read]);
-        Ok(read)
+        Ok(take(&mut self.current, buf))
     }
 }
 
-impl Read for Source {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Source::Bytes(bytes) => {
-                let read = bytes.len().min(buf.len());
-                bytes.copy_to_slice(&mut buf[..read]);
-                Ok(read)
-            }
-            Source::Pieces(pieces) => pieces.read(buf),
-            Source::File(file) => file.read(buf),
-        }
-    }
+/// Moves the start of `bytes` into `buf`.
+fn take(bytes: &mut Bytes, buf: &mut [u8]) -> usize {
+    let size = bytes.len().min(buf.len());
+    bytes.copy_to_slice(&mut buf[..size]);
+    size
 }
 
 impl Source {
     /// The next piece into `buf`; 0 at the end. An error is the content's own, so whatever its
     /// kind it says nothing about the name it was meant for.
-    pub(super) fn next(&mut self, buf: &mut [u8], path: &str) -> Result<usize> {
+    pub(super) fn next(&mut self, buf: &mut [u8], path: &str, stop: &Stop) -> Result<usize> {
         loop {
-            match self.read(buf) {
+            stop.check()?;
+            let read = match self {
+                Source::Bytes(bytes) => Ok(take(bytes, buf)),
+                Source::Pieces(pieces) => pieces.read(buf, stop),
+                Source::File(file) => file.read(buf),
+            };
+            match read {
                 Ok(read) => return Ok(read),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted && e.get_ref().is_none() => {}
                 Err(e) if e.get_ref().is_some_and(|inner| inner.is::<Error>()) => {

@@ -26,6 +26,17 @@ impl Stop {
     pub(super) fn check(&self) -> Result<()> {
         if self.0.is_cancelled() { Err(Error::Closed) } else { Ok(()) }
     }
+
+    /// Waits for async code from blocking code, no longer than anybody waits for that.
+    pub(super) fn wait<T>(&self, future: impl Future<Output = T>) -> Result<T> {
+        tokio::runtime::Handle::current().block_on(async {
+            tokio::select! {
+                biased;
+                () = self.0.cancelled() => Err(Error::Closed),
+                value = future => Ok(value),
+            }
+        })
+    }
 }
 
 impl Tasks {

@@ -1,5 +1,6 @@
 //! The workspace itself: what it is, and where its calls go.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use async_trait::async_trait;
@@ -7,20 +8,23 @@ use tempfile::TempDir;
 use tokio::sync::Mutex;
 
 use super::feed::{self, Source};
-use super::root::Root;
+use super::processes::Processes;
+use super::read::UntilClosed;
+use super::root::{self, Root};
 use super::tasks::{Stop, Tasks};
-use super::{list, read, remove_all, temp, tree, write};
+use super::{list, pack, read, remove_all, stream, temp, tree, unpack, write};
 use crate::capabilities::Capabilities;
 use crate::command::Command;
 use crate::descriptor::{Descriptor, Details, Kind};
 use crate::environment::Environment;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SpawnErrorKind};
 use crate::files::{
     ArchiveOptions, ArchiveReader, ArchiveReport, Content, DirPage, FileReader, LinkTarget, ListOptions,
     Metadata, OpenOptions, UnpackOptions, WriteOptions, Written,
 };
 use crate::output::Output;
 use crate::path::WorkspacePath;
+use crate::process::Process;
 use crate::workspace::{Starter, Workspace};
 
 /// A workspace in a directory of this machine.
@@ -33,6 +37,7 @@ pub struct LocalWorkspace {
     id: String,
     env: Environment,
     tasks: Tasks,
+    processes: Processes,
     /// The directory to remove at the end, held while somebody closes.
     temporary: Mutex<Option<TempDir>>,
 }
@@ -73,6 +78,7 @@ impl LocalWorkspace {
             id: format!("{:016x}{:016x}", temp::random(), temp::random()),
             env,
             tasks: Tasks::new(root),
+            processes: Processes::new(),
             temporary: Mutex::new(temporary),
         }
     }
@@ -107,6 +113,26 @@ impl LocalWorkspace {
         }
         job.await
     }
+
+    /// Opens the directory that a command runs in.
+    async fn command_dir(&self, command: &Command, dir: WorkspacePath) -> Result<OwnedFd> {
+        let opened = self.on(&dir, |root, dir, _| {
+            root.dir(dir.as_str()).map_err(|e| root::error("open the directory", dir.as_str(), e))
+        });
+        match opened.await {
+            Err(
+                error @ (Error::NotFound { .. }
+                | Error::NotADirectory { .. }
+                | Error::PermissionDenied { .. }
+                | Error::TooManyLinks { .. }),
+            ) => Err(Error::Spawn {
+                program: command.program().to_owned(),
+                kind: SpawnErrorKind::BadDirectory,
+                source: Some(error.into()),
+            }),
+            opened => opened,
+        }
+    }
 }
 
 #[async_trait]
@@ -130,6 +156,12 @@ impl Workspace for LocalWorkspace {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
+            start: true,
+            tty: true,
+            user: true,
+            kill: true,
+            kill_is_complete: true,
+            exact_signals: true,
             change_tree: true,
             atomic_write: true,
             files_as_user: true,
@@ -137,7 +169,6 @@ impl Workspace for LocalWorkspace {
             tmpfs: true,
             confined_under_races: true,
             durable_write: true,
-            ..Capabilities::default()
         }
     }
 
@@ -205,27 +236,45 @@ impl Workspace for LocalWorkspace {
 
     async fn put_archive(
         &self,
-        _dir: &WorkspacePath,
-        _tar: Content,
-        _options: UnpackOptions,
+        dir: &WorkspacePath,
+        tar: Content,
+        options: UnpackOptions,
     ) -> Result<ArchiveReport> {
-        Err(unsupported("unpacking an archive"))
+        self.consume(dir, tar, move |root, dir, source, stop| {
+            unpack::unpack(root, dir, source, options, stop)
+        })
+        .await
     }
 
-    async fn get_archive(&self, _path: &WorkspacePath, _options: ArchiveOptions) -> Result<ArchiveReader> {
-        Err(unsupported("packing an archive"))
+    async fn get_archive(&self, path: &WorkspacePath, options: ArchiveOptions) -> Result<ArchiveReader> {
+        self.tasks.check()?;
+        let exclude = pack::excluded(&options.exclude)?;
+        let subject = self.on(path, |root, path, _| pack::subject(root, path)).await?;
+        let path = path.clone();
+        let (sender, reader) = stream::stream();
+        self.tasks.detach(move |_, stop| {
+            let mut writer = sender.writer(stop);
+            let packed = pack::pack(subject, &path, exclude, &options, stop, &mut writer);
+            if let Err(error) = packed {
+                writer.fail(error);
+            }
+            Ok(())
+        });
+        Ok(ArchiveReader::new(UntilClosed::new(reader, self.tasks.closed())))
     }
 
-    async fn exec(&self, _command: Command) -> Result<Output> {
-        Err(unsupported("running a command"))
+    async fn exec(&self, command: Command) -> Result<Output> {
+        let dir = self.command_dir(&command, command.check_exec()?).await?;
+        self.processes.exec(dir, &self.env, command).await
     }
 
     fn as_starter(&self) -> Option<&dyn Starter> {
-        None
+        Some(self)
     }
 
     async fn close(&self) -> Result<()> {
         self.tasks.close().await;
+        self.processes.close().await?;
         let mut temporary = self.temporary.lock().await;
         match temporary.take().map(TempDir::close) {
             Some(Err(e)) => Err(Error::from_io("remove", "the temporary directory", e)),
@@ -234,11 +283,10 @@ impl Workspace for LocalWorkspace {
     }
 }
 
-/// What this backend does not do.
-fn unsupported(operation: &str) -> Error {
-    Error::Unsupported {
-        operation: operation.to_owned(),
-        backend: Kind::Local,
-        reason: "it reaches files one by one".to_owned(),
+#[async_trait]
+impl Starter for LocalWorkspace {
+    async fn start(&self, command: Command) -> Result<Process> {
+        let dir = self.command_dir(&command, command.check_start()?).await?;
+        self.processes.start(dir, &self.env, command).await
     }
 }

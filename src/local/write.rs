@@ -168,8 +168,7 @@ fn copy(source: &mut Source, mut file: &File, path: &str, stop: &Stop) -> Result
     let mut buf = vec![0; PIECE_BYTES];
     let mut bytes = 0;
     loop {
-        stop.check()?;
-        let read = source.next(&mut buf, path)?;
+        let read = source.next(&mut buf, path, stop)?;
         if read == 0 {
             return Ok(bytes);
         }
