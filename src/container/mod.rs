@@ -6,19 +6,43 @@
 mod accounts;
 mod attach;
 mod check;
+mod cleanup;
+mod close;
+mod create;
+mod end;
 mod engine;
 mod events;
+mod exec;
+mod execs;
 mod facts;
+mod files;
+mod hijack;
+mod image;
+mod kill;
 mod labels;
+mod launch;
+mod limits;
 mod lookup;
 mod monitor;
 mod options;
 mod pause;
+mod plan;
+mod prepare;
+mod process;
 mod progress;
 mod pull;
+mod pump;
 mod raw_exec;
+mod removal;
 mod shared;
+mod spawn_error;
+mod spec;
+mod start_line;
+mod supervise;
 mod workspace;
+
+#[cfg(test)]
+mod life_tests;
 
 pub use engine::Engine;
 pub use options::{
