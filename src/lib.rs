@@ -1,5 +1,7 @@
 //! A place for an AI agent to act.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 #[cfg(feature = "container")]
 pub mod container;
 #[cfg(target_os = "linux")]

@@ -30,6 +30,7 @@ mod tar;
 mod target;
 mod tasks;
 mod temp;
+mod temporary;
 mod terminal;
 mod tree;
 mod unpack;
