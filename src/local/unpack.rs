@@ -62,8 +62,9 @@ struct Unpacker<'a> {
 
 impl Unpacker<'_> {
     fn entries(&mut self, reader: &mut TarReader<'_>) -> Result<()> {
-        while let Some(member) = reader.next()? {
+        while let Some(mut member) = reader.next()? {
             self.stop.check()?;
+            member.mode &= self.options.mode_mask;
             self.count(&member)?;
             self.entry(&member, reader)?;
         }
