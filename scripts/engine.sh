@@ -46,32 +46,14 @@ started_pid() {
     printf '%s\n' "$pid"
 }
 
-install_packages() {
-    local packages=("$@")
-    command -v apt-get >/dev/null ||
-        fail "no container engine answers, and there is no apt-get to install one with;" \
-            "install Docker, or set DOCKER_HOST to an engine"
-    say "installing ${packages[*]}"
-    export DEBIAN_FRONTEND=noninteractive
-    if ! apt-get install -y --no-install-recommends "${packages[@]}" >"$log.apt" 2>&1; then
-        # A fresh machine has no package lists, or old ones that name versions that are gone.
-        say "refreshing the package lists and trying again"
-        if ! { apt-get update && apt-get install -y --no-install-recommends "${packages[@]}"; } \
-            >"$log.apt" 2>&1; then
-            tail -n 20 "$log.apt" >&2
-            fail "apt-get could not install ${packages[*]}; its output is in $log.apt"
-        fi
-    fi
-}
-
 install_missing() {
     local missing=()
     command -v dockerd >/dev/null || missing+=(docker.io)
     # dockerd sets up its bridge with it, and Debian's package only recommends it.
     command -v iptables >/dev/null || missing+=(iptables)
-    ((${#missing[@]} == 0)) || install_packages "${missing[@]}"
+    ((${#missing[@]} == 0)) || "$here/install.sh" "${missing[@]}" 9>&-
     # From trixie on the command line is a package of its own.
-    command -v docker >/dev/null || install_packages docker-cli
+    command -v docker >/dev/null || "$here/install.sh" docker-cli 9>&-
 }
 
 launch() {

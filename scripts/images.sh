@@ -68,18 +68,6 @@ require_root() {
     ((EUID == 0)) || fail "$1 needs root; run this as root once, later runs do without"
 }
 
-# Packages are fetched anew with fresh lists when the first try fails, because a fresh machine has
-# no lists, or old ones.
-install_package() {
-    command -v apt-get >/dev/null || fail "there is no apt-get to install $1 with"
-    require_root "installing $1"
-    say "installing $1"
-    export DEBIAN_FRONTEND=noninteractive
-    apt-get install -y --no-install-recommends "$1" >"$scratch/log" 2>&1 && return
-    quietly apt-get update
-    quietly apt-get install -y --no-install-recommends "$1"
-}
-
 # Puts a static busybox at $1.
 fetch_busybox() {
     if [[ -n ${AGENTWORKSPACE_BUSYBOX:-} ]]; then
@@ -126,7 +114,7 @@ debian_base() {
     fi
     say "no registry answers; making Debian $suite with debootstrap, which takes about a minute"
     require_root debootstrap
-    command -v debootstrap >/dev/null || install_package debootstrap
+    command -v debootstrap >/dev/null || "$here/install.sh" debootstrap 9>&-
     quietly debootstrap --variant=minbase "$suite" "$root" ${AGENTWORKSPACE_DEBIAN_MIRROR:+"$AGENTWORKSPACE_DEBIAN_MIRROR"}
     rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/* "$root"/var/log/*
     tar -C "$root" --numeric-owner -c . |
