@@ -18,6 +18,7 @@ record=$run_dir/dockerd.pid
 log=$run_dir/dockerd.log
 start_deadline=60
 stop_deadline=30
+other_deadline=15
 
 # The engine's version if one answers where the command line looks for it.
 engine_version() {
@@ -61,7 +62,7 @@ launch() {
     say "starting dockerd, its log is $log"
     # A session of its own, so that an interrupt at the terminal does not reach it; no descriptor of
     # ours, so that whoever waits for our output to end does not wait for it.
-    setsid dockerd >>"$log" 2>&1 </dev/null 9>&- &
+    setsid dockerd >"$log" 2>&1 </dev/null 9>&- &
     pid=$!
     printf '%s %s\n' "$pid" "$(start_time "$pid")" >"$record"
     until version=$(engine_version); do
@@ -78,6 +79,20 @@ launch() {
         sleep 0.1
     done
     say "engine $version answers after $((SECONDS - deadline + start_deadline)) s (process $pid)"
+}
+
+# An engine that somebody else has just started, such as the service manager when the package was
+# installed, may not answer yet. A second one could not share its directories.
+wait_for_other() {
+    local pid deadline=$((SECONDS + other_deadline))
+    read -r pid 2>/dev/null </var/run/docker.pid || return 1
+    [[ -r /proc/$pid/cmdline && $(tr '\0' ' ' <"/proc/$pid/cmdline") == *dockerd* ]] || return 1
+    say "dockerd runs (process $pid); waiting for it to answer"
+    until engine_version >/dev/null; do
+        ((SECONDS < deadline)) ||
+            fail "dockerd runs (process $pid) but does not answer; see its log, and end it if it hangs"
+        sleep 0.1
+    done
 }
 
 start() {
@@ -102,9 +117,8 @@ start() {
         return
     fi
     install_missing
-    # Where a service manager runs, installing the package has started the engine.
-    if version=$(engine_version); then
-        say "engine $version answers"
+    if wait_for_other; then
+        say "engine $(engine_version) answers"
         return
     fi
     launch
