@@ -1,4 +1,52 @@
-//! A place for an AI agent to act.
+//! A place for an AI agent to act: a file tree, processes, a working directory and an environment
+//! behind one trait, [`Workspace`]. The same tools run unchanged over a directory on this machine and over a
+//! container.
+//!
+//! ```
+//! use agentworkspace::{Command, Environment, LocalWorkspace, Workspace, WorkspaceExt, WriteOptions};
+//!
+//! # async fn example() -> agentworkspace::Result<()> {
+//! let workspace = LocalWorkspace::temporary(Environment::from_host_basics())?;
+//! let notes = "notes/todo.md".parse()?;
+//! workspace.write(&notes, "- ship it\n".into(), WriteOptions::default()).await?;
+//! let output = workspace.exec(Command::new("wc").args(["-l", "notes/todo.md"])).await?;
+//! assert!(output.success());
+//! assert_eq!(workspace.read(&notes, 1024).await?, b"- ship it\n");
+//! workspace.close().await
+//! # }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+//! ```
+//!
+//! # Workspaces
+//!
+//! | type | where | `kind`, `ref` |
+//! | --- | --- | --- |
+//! | [`LocalWorkspace`] | a directory on this machine; commands are not isolated | `local`, empty |
+//! | [`container::ContainerWorkspace`] | a container, through the Docker Engine API | `container`, the image digest |
+//!
+//! [`open`] makes either from a string, as the command line does.
+//!
+//! # What holds
+//!
+//! - A name never leads outside of the root, whatever links are there and whoever swaps them meanwhile.
+//! - What a command started ends with it on timeout, cancellation and drop, and with the workspace in any case.
+//! - What a workspace made in an engine is removed when it is closed or dropped.
+//! - A file is replaced in one step; output that was cut says how much is missing.
+//! - Memory stays bounded, whatever a command prints and however large a file is.
+//! - A workspace that died, a command that never started and a command that failed are three different answers.
+//!
+//! How far each promise reaches in one workspace is in its [`Capabilities`].
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! | --- | --- |
+//! | `container` (default) | [`container`]: workspaces in containers |
+//! | `cli` (default) | the `agentworkspace` command; for a library, leave it out |
+//! | `conformance` | `conformance`: the suite that every backend passes, for backends of your own; it deletes data and is not covered by semver |
+//!
+//! Linux only. The library logs through [`tracing`] and never prints.
+
 
 #[cfg(feature = "container")]
 pub mod container;
