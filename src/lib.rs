@@ -50,6 +50,8 @@
 
 #[cfg(feature = "container")]
 pub mod container;
+#[cfg(target_os = "linux")]
+pub mod local;
 
 mod capabilities;
 mod collector;
@@ -74,6 +76,8 @@ pub use files::{
     FileKind, FileReader, LinkTarget, ListOptions, Metadata, OpenOptions, UnpackOptions, WriteMethod,
     WriteOptions, Written,
 };
+#[cfg(target_os = "linux")]
+pub use local::LocalWorkspace;
 pub use output::{Captured, End, Output, OutputChunk, OutputReceiver, OutputSink, output_channel};
 pub use path::{MAX_ELEMENT_BYTES, MAX_PATH_BYTES, WorkspacePath};
 pub use process::{CLOSE_GRACE, Process, ProcessControl, ProcessStdin, ProcessStdout};

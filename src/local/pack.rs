@@ -1,0 +1,298 @@
+//! Packing a tree into an archive, which is streamed while it is made.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd, OwnedFd};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use rustix::fs::{Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::feed::PIECE_BYTES;
+use super::list::Entries;
+use super::root::{self, Root};
+use super::stream::StreamWriter;
+use super::tar::{Entry, TarWriter, Time};
+use super::tasks::Stop;
+use crate::error::{Error, Result};
+use crate::files::{ArchiveOptions, DirEntry, DirPage, EntryName, FileKind, ListOptions, escape_bytes};
+use crate::path::WorkspacePath;
+
+/// How many names of one directory are held at once.
+const NAMES: usize = 16 * 1024;
+
+/// What is to be packed, open already.
+pub(super) enum Subject {
+    Directory(OwnedFd),
+    File { file: File, name: Vec<u8> },
+}
+
+/// Opens what is to be packed.
+pub(super) fn subject(root: &Root, path: &WorkspacePath) -> Result<Subject> {
+    let fail = |e| root::error("archive", path.as_str(), e);
+    let stat = rustix::fs::fstat(root.handle(path.as_str()).map_err(fail)?).map_err(|e| fail(e.into()))?;
+    if FileKind::from_st_mode(stat.st_mode) == FileKind::Directory {
+        let dir = root.dir(path.as_str()).and_then(|dir| root::open_dir_at(dir, "."));
+        return Ok(Subject::Directory(dir.map_err(fail)?));
+    }
+    let (file, _) = super::read::open_regular(root, path)?;
+    let name = path.file_name().unwrap_or_default().as_bytes().to_vec();
+    Ok(Subject::File { file, name })
+}
+
+/// The names that are left out.
+pub(super) fn excluded(patterns: &[String]) -> Result<GlobSet> {
+    let invalid = |pattern: &str, error: globset::Error| Error::InvalidArgument {
+        reason: format!("`{pattern}` is not a glob pattern: {}", error.kind()),
+    };
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+        set.add(glob.map_err(|error| invalid(pattern, error))?);
+    }
+    set.build().map_err(|error| invalid(&patterns.join("`, `"), error))
+}
+
+/// Packs `subject` into `stream`.
+pub(super) fn pack(
+    subject: Subject,
+    path: &WorkspacePath,
+    exclude: GlobSet,
+    options: &ArchiveOptions,
+    stop: &Stop,
+    stream: &mut StreamWriter,
+) -> Result<()> {
+    let mut packer = Packer {
+        path,
+        exclude,
+        limit: options.max_bytes,
+        bytes: 0,
+        stop,
+        links: HashMap::new(),
+        buffer: vec![0; PIECE_BYTES],
+        out: TarWriter::new(stream),
+    };
+    match subject {
+        Subject::Directory(dir) => packer.tree(dir)?,
+        Subject::File { file, name } => packer.file(&file, &name)?,
+    }
+    let sent = packer.out.finish().and_then(StreamWriter::finish);
+    sent.map_err(|e| root::error("archive", path.as_str(), e))
+}
+
+struct Packer<'a> {
+    path: &'a WorkspacePath,
+    exclude: GlobSet,
+    limit: Option<u64>,
+    bytes: u64,
+    stop: &'a Stop,
+    /// Files with more than one name, by device and number, with the first name.
+    links: HashMap<(u64, u64), Vec<u8>>,
+    buffer: Vec<u8>,
+    out: TarWriter<&'a mut StreamWriter>,
+}
+
+/// A directory on the way down: what is left of its sorted names.
+struct Level {
+    entries: Entries,
+    name: Vec<u8>,
+    names: std::vec::IntoIter<DirEntry>,
+    /// Where the next page starts, when there is one.
+    after: Option<EntryName>,
+}
+
+impl Level {
+    fn open(dir: OwnedFd, name: Vec<u8>) -> io::Result<Level> {
+        let mut level =
+            Level { entries: Entries::new(dir)?, name, names: Vec::new().into_iter(), after: None };
+        level.page(ListOptions::default())?;
+        Ok(level)
+    }
+
+    fn page(&mut self, options: ListOptions) -> io::Result<()> {
+        let mut failed = None;
+        let names = std::iter::from_fn(|| match self.entries.next()? {
+            Ok(entry) => Some(entry),
+            Err(e) => {
+                failed = Some(e);
+                None
+            }
+        });
+        let page = DirPage::select(names, &options.limit(NAMES));
+        if let Some(e) = failed {
+            return Err(e);
+        }
+        self.after = page.entries.last().filter(|_| page.more).map(|entry| entry.name.clone());
+        self.names = page.entries.into_iter();
+        Ok(())
+    }
+
+    fn next(&mut self) -> io::Result<Option<DirEntry>> {
+        if let Some(entry) = self.names.next() {
+            return Ok(Some(entry));
+        }
+        let Some(after) = self.after.take() else { return Ok(None) };
+        self.entries.rewind();
+        self.page(ListOptions::default().after(after))?;
+        Ok(self.names.next())
+    }
+}
+
+impl Packer<'_> {
+    /// Packs everything below `dir`, depth first, each directory's names in order.
+    fn tree(&mut self, dir: OwnedFd) -> Result<()> {
+        let mut stack = vec![Level::open(dir, Vec::new()).map_err(|e| self.failed(b"", e))?];
+        while let Some(level) = stack.last_mut() {
+            self.stop.check()?;
+            let Some(entry) = level.next().map_err(|e| self.failed(&level.name, e))? else {
+                stack.pop();
+                continue;
+            };
+            let mut name = level.name.clone();
+            if !name.is_empty() {
+                name.push(b'/');
+            }
+            name.extend_from_slice(entry.name.as_bytes());
+            if self.exclude.is_match(std::path::Path::new(os(&name))) {
+                continue;
+            }
+            let parent = level.entries.dir().map_err(|e| self.failed(&name, e))?;
+            if let Some(below) = self.entry(parent, &entry, &name)? {
+                stack.push(below);
+            }
+        }
+        Ok(())
+    }
+
+    /// Packs one entry; a directory is returned, to be gone down into.
+    fn entry(&mut self, parent: impl AsFd, entry: &DirEntry, name: &[u8]) -> Result<Option<Level>> {
+        let last = entry.name.as_bytes();
+        match entry.kind {
+            FileKind::Directory => {
+                let dir = root::open_dir_at(&parent, last).map_err(|e| self.failed(name, e))?;
+                let stat = rustix::fs::fstat(&dir).map_err(|e| self.failed(name, e.into()))?;
+                self.start([name, b"/"].concat().as_slice(), tar::EntryType::Directory, b"", 0, &stat)?;
+                Ok(Some(Level::open(dir, name.to_vec()).map_err(|e| self.failed(name, e))?))
+            }
+            FileKind::Symlink => {
+                let link = || -> io::Result<_> {
+                    let target = rustix::fs::readlinkat(&parent, last, Vec::new())?;
+                    Ok((target, root::stat_at(&parent, last)?))
+                };
+                let (target, stat) = link().map_err(|e| self.failed(name, e))?;
+                self.start(name, tar::EntryType::Symlink, target.to_bytes(), 0, &stat)?;
+                Ok(None)
+            }
+            FileKind::File => {
+                let flags =
+                    OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+                let file = rustix::fs::openat(&parent, last, flags, Mode::empty())
+                    .map_err(|e| self.failed(name, e.into()))?;
+                match root::regular(&self.shown(name), file) {
+                    Ok((file, _)) => self.file(&file, name)?,
+                    // It was a regular file when it was listed.
+                    Err(_) => return Err(self.changed(name)),
+                }
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn file(&mut self, file: &File, name: &[u8]) -> Result<()> {
+        let stat = rustix::fs::fstat(file).map_err(|e| self.failed(name, e.into()))?;
+        if stat.st_nlink > 1 {
+            #[expect(clippy::useless_conversion, reason = "the fields are not u64 on every architecture")]
+            let id = (u64::from(stat.st_dev), u64::from(stat.st_ino));
+            if let Some(first) = self.links.get(&id).cloned() {
+                return self.start(name, tar::EntryType::Link, &first, 0, &stat);
+            }
+            self.links.insert(id, name.to_vec());
+        }
+        let size = u64::try_from(stat.st_size).unwrap_or_default();
+        self.bytes = self.bytes.saturating_add(size);
+        if let Some(limit) = self.limit.filter(|limit| self.bytes > *limit) {
+            return Err(Error::TooLarge { path: self.path.to_string(), limit });
+        }
+        self.start(name, tar::EntryType::Regular, b"", size, &stat)?;
+        self.content(file, name, size)?;
+        let after = rustix::fs::fstat(file).map_err(|e| self.failed(name, e.into()))?;
+        let state = |stat: &Stat| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
+        if state(&after) != state(&stat) {
+            return Err(self.changed(name));
+        }
+        self.out.pad(size).map_err(|e| self.failed(name, e))
+    }
+
+    /// Packs exactly the `size` bytes that the header announced.
+    fn content(&mut self, mut file: &File, name: &[u8], size: u64) -> Result<()> {
+        let mut left = size;
+        while left > 0 {
+            self.stop.check()?;
+            let want = self.buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            let read = match file.read(&mut self.buffer[..want]) {
+                Ok(0) => return Err(self.changed(name)),
+                Ok(read) => read,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(self.failed(name, e)),
+            };
+            if let Err(e) = self.out.data(&self.buffer[..read]) {
+                return Err(self.failed(name, e));
+            }
+            left -= read as u64;
+        }
+        Ok(())
+    }
+
+    fn start(
+        &mut self,
+        name: &[u8],
+        kind: tar::EntryType,
+        link: &[u8],
+        size: u64,
+        stat: &Stat,
+    ) -> Result<()> {
+        #[expect(clippy::cast_possible_truncation, reason = "it is below 1e9")]
+        let nanos = stat.st_mtime_nsec as u32;
+        let entry = Entry {
+            name,
+            kind,
+            link,
+            mode: stat.st_mode & 0o7777,
+            owner: (stat.st_uid, stat.st_gid),
+            size,
+            modified: Time { seconds: stat.st_mtime, nanos },
+        };
+        self.out.start(&entry).map_err(|e| self.failed(name, e))
+    }
+
+    fn changed(&self, name: &[u8]) -> Error {
+        Error::Changed { path: self.shown(name) }
+    }
+
+    /// What an error on something below means: what was listed and is no longer there, or is
+    /// something else, has changed.
+    fn failed(&self, name: &[u8], source: io::Error) -> Error {
+        match Errno::from_io_error(&source) {
+            Some(Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::INVAL | Errno::NXIO)
+                if !name.is_empty() =>
+            {
+                self.changed(name)
+            }
+            _ => root::error("archive", &self.shown(name), source),
+        }
+    }
+
+    fn shown(&self, name: &[u8]) -> String {
+        match (self.path.is_root(), name.is_empty()) {
+            (_, true) => self.path.to_string(),
+            (true, false) => escape_bytes(name),
+            (false, false) => format!("{}/{}", self.path, escape_bytes(name)),
+        }
+    }
+}
+
+fn os(bytes: &[u8]) -> &std::ffi::OsStr {
+    std::os::unix::ffi::OsStrExt::from_bytes(bytes)
+}

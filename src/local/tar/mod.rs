@@ -1,0 +1,23 @@
+//! The tar format: what an archive holds, and how one is written. No file is touched here.
+//!
+//! The reader is this crate's own because it must be bounded in memory, keep holes as holes, and
+//! take every name as bytes: POSIX pax, GNU and old formats, with sparse files of all four kinds.
+
+mod header;
+mod pax;
+mod reader;
+mod sparse;
+mod writer;
+
+pub(super) use reader::{Member, MemberKind, TarReader};
+pub(super) use writer::{Entry, TarWriter};
+
+/// The unit of a tar archive in bytes.
+const BLOCK: usize = 512;
+
+/// A point in time: seconds since 1970 and nanoseconds after that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Time {
+    pub(super) seconds: i64,
+    pub(super) nanos: u32,
+}
