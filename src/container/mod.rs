@@ -3,13 +3,50 @@
 //! This module owns the container's life and reaches into it by the engine's own calls: archive
 //! put and get for files, exec for commands. No bollard type leaves it.
 
+mod accounts;
+mod attach;
+mod check;
+mod cleanup;
+mod close;
+mod create;
+mod end;
 mod engine;
+mod events;
+mod exec;
+mod execs;
+mod facts;
+mod files;
+mod hijack;
+mod image;
+mod kill;
+mod labels;
+mod launch;
+mod limits;
+mod lookup;
 mod monitor;
 mod options;
+mod pause;
+mod plan;
+mod prepare;
+mod process;
+mod progress;
+mod pull;
+mod pump;
 mod raw_exec;
+mod removal;
 mod shared;
+mod spawn_error;
+mod spec;
+mod start_line;
+mod supervise;
+mod workspace;
+
+#[cfg(test)]
+mod life_tests;
 
 pub use engine::Engine;
 pub use options::{
     Access, AttachOptions, ContainerOptions, HostPort, Mount, MountKind, Network, Profile, PullPolicy,
 };
+pub use progress::{Progress, Stage, Timings};
+pub use workspace::ContainerWorkspace;

@@ -1,7 +1,8 @@
-//! Watches what becomes of an open container.
+//! What is known of an open container's life.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bollard::models::ContainerStateStatusEnum as Status;
 use tokio::sync::watch;
@@ -11,6 +12,12 @@ use crate::error::{Error, GoneReason, Result};
 
 /// How long a container may stay paused by somebody else before an operation gives up.
 pub(crate) const PAUSE_GRACE: Duration = Duration::from_secs(5);
+
+/// How long the state of a container that does not run waits for the events that say why.
+const VERDICT_GRACE: Duration = Duration::from_secs(1);
+
+/// How many exits of execs are remembered: as many as can be waited for at one time.
+const REMEMBERED_EXITS: usize = 4096;
 
 /// What is known of a container's life.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,31 +30,84 @@ pub(crate) enum Condition {
     Closed,
 }
 
+impl Condition {
+    /// A condition is replaced only by one that says more: what a state shows by what events
+    /// tell, and both by what happened to the container afterwards.
+    fn rank(&self) -> u8 {
+        match self {
+            Condition::Running | Condition::Paused => 0,
+            Condition::Gone(GoneReason::EngineUnreachable { .. }) => 1,
+            Condition::Gone(GoneReason::ContainerExited { .. }) => 2,
+            Condition::Gone(GoneReason::ContainerRestarted) => 4,
+            Condition::Gone(GoneReason::ContainerRemoved) => 5,
+            Condition::Gone(_) => 3,
+            Condition::Closed => 6,
+        }
+    }
+}
+
 /// The condition of one container; clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Monitor {
     condition: Arc<watch::Sender<Condition>>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// What the engine told of processes in the container.
+#[derive(Debug, Default)]
+struct Seen {
+    last_oom: Option<Instant>,
+    /// The last exits of execs by the engine's id, oldest first.
+    exits: VecDeque<(String, Instant)>,
 }
 
 impl Monitor {
     pub(crate) fn new() -> Self {
-        Monitor { condition: Arc::new(watch::Sender::new(Condition::Running)) }
+        Monitor { condition: Arc::new(watch::Sender::new(Condition::Running)), seen: Arc::default() }
     }
 
-    /// Records what has become of the container. What is final stays.
+    /// Records what has become of the container, unless more is known already.
     pub(crate) fn set(&self, new: Condition) {
         self.condition.send_if_modified(|condition| {
-            let is_final = match condition {
-                Condition::Closed => true,
-                Condition::Gone(_) => new != Condition::Closed,
-                Condition::Running | Condition::Paused => false,
-            };
-            if is_final || *condition == new {
-                return false;
+            let (old_rank, new_rank) = (condition.rank(), new.rank());
+            let says_more = new_rank > old_rank || (new_rank == 0 && old_rank == 0 && *condition != new);
+            if says_more {
+                *condition = new;
             }
-            *condition = new;
-            true
+            says_more
         });
+    }
+
+    /// Every change of the condition.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Condition> {
+        self.condition.subscribe()
+    }
+
+    /// Records that the kernel ended a process of the container for want of memory.
+    pub(crate) fn note_oom(&self) {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).last_oom = Some(Instant::now());
+    }
+
+    /// Records that an exec's process has exited.
+    pub(crate) fn note_exit(&self, exec: &str) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.exits.len() == REMEMBERED_EXITS {
+            seen.exits.pop_front();
+        }
+        seen.exits.push_back((exec.to_owned(), Instant::now()));
+    }
+
+    /// Whether the engine told since then that a process of the container ran out of memory.
+    /// Engines tell it shortly after the process has exited.
+    pub(crate) fn oom_since(&self, since: Instant) -> bool {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.last_oom.is_some_and(|at| at >= since)
+    }
+
+    /// When the engine told that the process of this exec has exited. Podman does not tell.
+    pub(crate) fn exec_died(&self, exec: &str) -> Option<Instant> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.exits.iter().rev().find(|(id, _)| id == exec).map(|(_, at)| *at)
     }
 
     /// The error of an operation that would begin now; for a paused container there is none yet.
@@ -56,6 +116,24 @@ impl Monitor {
             Condition::Closed => Err(Error::Closed),
             Condition::Gone(why) => Err(Error::Gone { why: why.clone() }),
             Condition::Running | Condition::Paused => Ok(()),
+        }
+    }
+
+    /// Whether somebody else has the container paused.
+    pub(crate) fn is_paused(&self) -> bool {
+        *self.condition.borrow() == Condition::Paused
+    }
+
+    /// Waits while somebody else has the container paused, [`PAUSE_GRACE`] at most.
+    pub(crate) async fn when_running(&self) -> Result<()> {
+        if !self.is_paused() {
+            return self.check_open();
+        }
+        let mut changes = self.condition.subscribe();
+        let resumed = changes.wait_for(|condition| *condition != Condition::Paused);
+        match tokio::time::timeout(PAUSE_GRACE, resumed).await {
+            Ok(_) => self.check_open(),
+            Err(_) => Err(Error::Gone { why: GoneReason::ContainerPaused }),
         }
     }
 
@@ -93,17 +171,68 @@ impl Monitor {
             }
             Err(Error::NoEngine { source, .. }) => {
                 let detail = source.map_or_else(String::new, |source| source.to_string());
-                self.set(Condition::Gone(GoneReason::EngineUnreachable { detail }));
-                return self.check_open();
+                return Err(Error::Gone { why: GoneReason::EngineUnreachable { detail } });
             }
             Err(error) => return Err(error),
         };
         match state.status {
-            Some(Status::RUNNING) => {}
+            Some(Status::RUNNING) => return self.check_open(),
             Some(Status::PAUSED) => return Err(Error::Gone { why: GoneReason::ContainerPaused }),
-            _ if state.oom_killed == Some(true) => self.set(Condition::Gone(GoneReason::OutOfMemory)),
-            _ => self.set(Condition::Gone(GoneReason::ContainerExited { exit_code: state.exit_code })),
+            _ => {}
         }
+        // The state does not tell a kill from an exit; the events, which are under way, do.
+        let mut changes = self.condition.subscribe();
+        let verdict = changes.wait_for(|condition| condition.rank() > 0);
+        let _told = tokio::time::timeout(VERDICT_GRACE, verdict).await;
+        self.set(Condition::Gone(match state.oom_killed {
+            Some(true) => GoneReason::OutOfMemory,
+            _ => GoneReason::ContainerExited { exit_code: state.exit_code },
+        }));
         self.check_open()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_says_more_replaces_what_says_less() {
+        let monitor = Monitor::new();
+        let gone = |why: GoneReason| Condition::Gone(why);
+        monitor.set(Condition::Paused);
+        monitor.set(Condition::Running);
+        assert!(monitor.check_open().is_ok());
+        monitor.set(gone(GoneReason::ContainerKilled));
+        monitor.set(gone(GoneReason::ContainerExited { exit_code: Some(137) }));
+        monitor.set(Condition::Running);
+        let error = monitor.check_open().unwrap_err();
+        assert!(matches!(error, Error::Gone { why: GoneReason::ContainerKilled }), "{error}");
+        monitor.set(gone(GoneReason::ContainerRemoved));
+        let error = monitor.check_open().unwrap_err();
+        assert!(matches!(error, Error::Gone { why: GoneReason::ContainerRemoved }), "{error}");
+        monitor.set(Condition::Closed);
+        monitor.set(gone(GoneReason::ContainerRemoved));
+        assert!(matches!(monitor.check_open().unwrap_err(), Error::Closed));
+    }
+
+    #[test]
+    fn exits_are_remembered_up_to_a_bound() {
+        let monitor = Monitor::new();
+        for exec in 0..=REMEMBERED_EXITS {
+            monitor.note_exit(&exec.to_string());
+        }
+        assert!(monitor.exec_died("0").is_none());
+        assert!(monitor.exec_died("1").is_some());
+    }
+
+    #[test]
+    fn an_oom_counts_from_when_it_was_told() {
+        let monitor = Monitor::new();
+        let before = Instant::now();
+        assert!(!monitor.oom_since(before));
+        monitor.note_oom();
+        assert!(monitor.oom_since(before));
+        assert!(!monitor.oom_since(Instant::now() + Duration::from_secs(1)));
     }
 }

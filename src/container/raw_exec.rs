@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::output::OutputChunk;
 
 /// What to run, as the engine takes it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RawExec {
     pub(crate) args: Vec<String>,
     /// `NAME=value`, over the container's own environment.

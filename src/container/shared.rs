@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::RwLock;
 
 use super::engine::Engine;
+use super::execs::Execs;
 use super::monitor::Monitor;
 use crate::environment::Environment;
 use crate::error::{Error, GoneReason, Result};
@@ -34,6 +35,8 @@ pub(crate) struct Shared {
     /// Held for writing while the workspace itself has the container paused, for reading while an
     /// exec is created and started, which a paused container refuses.
     pub(crate) pause_gate: RwLock<()>,
+    /// What the commands in it share.
+    pub(crate) execs: Execs,
     /// Whether any process but the first has been started through this workspace.
     used: AtomicBool,
 }
@@ -69,13 +72,14 @@ impl Shared {
     pub(crate) fn new(opened: Opened) -> Self {
         let Opened { engine, id, root, env, user, shell, hidden_mounts, owned, monitor } = opened;
         let pause_gate = RwLock::new(());
-        let used = AtomicBool::new(false);
-        Shared { engine, id, root, env, user, shell, hidden_mounts, owned, monitor, pause_gate, used }
+        let (execs, used) = (Execs::new(), AtomicBool::new(false));
+        Shared { engine, id, root, env, user, shell, hidden_mounts, owned, monitor, pause_gate, execs, used }
     }
 
     /// Runs an operation to its end unless the workspace is closed or dies first, and turns an
     /// engine that was lost in the middle into [`Error::Gone`].
     pub(crate) async fn guard<T>(&self, operation: impl Future<Output = Result<T>>) -> Result<T> {
+        self.monitor.when_running().await?;
         tokio::select! {
             biased;
             result = operation => match result {

@@ -1,0 +1,187 @@
+//! Opening a container that somebody else made and runs.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum as Status};
+
+use super::accounts;
+use super::create::{container_details, ports};
+use super::engine::{CALL_TIMEOUT, Engine};
+use super::events;
+use super::facts::EngineFacts;
+use super::image;
+use super::labels::{self, Marks};
+use super::limits;
+use super::monitor::Monitor;
+use super::options::AttachOptions;
+use super::progress::Timings;
+use super::shared::{Opened, Shared};
+use super::workspace::{ContainerWorkspace, Facts, Ownership};
+use crate::descriptor::Details;
+use crate::environment::Environment;
+use crate::error::{Error, GoneReason, Result};
+
+/// Where images keep a POSIX shell, most common first.
+const SHELLS: [&str; 5] = ["/bin/sh", "/usr/bin/sh", "/bin/bash", "/bin/ash", "/busybox/sh"];
+
+/// Where the kernel's own file systems are, of which the archive calls see only the image's
+/// empty directories.
+const KERNEL_MOUNTS: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+impl ContainerWorkspace {
+    /// Opens the running container of this name or id, which stays somebody else's: closing the
+    /// workspace ends what it started there and leaves the container as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoContainer`]; [`Error::Gone`] for one that does not run; [`Error::NotFound`] and
+    /// [`Error::NotADirectory`] for its root; [`Error::InvalidArgument`] for a user it does not
+    /// know.
+    pub async fn attach(
+        engine: &Engine,
+        container: &str,
+        options: AttachOptions,
+    ) -> Result<ContainerWorkspace> {
+        options.env.check()?;
+        let facts = engine.facts().await?;
+        let inspected = inspect(engine, container).await?;
+        check_running(&inspected)?;
+        let id = inspected.id.clone().unwrap_or_default();
+        let config = inspected.config.clone().unwrap_or_default();
+        // A kept container of ours says what its workspace was.
+        let marks = config.labels.as_ref().and_then(Marks::from_labels);
+        let (marked_root, marked_user) =
+            marks.as_ref().map(|marks| (marks.root.clone(), marks.user.clone())).unwrap_or_default();
+        let user = options.user.or(marked_user).or(config.user).unwrap_or_default();
+        let root = options
+            .root
+            .or(marked_root)
+            .or(config.working_dir)
+            .filter(|root| !root.is_empty())
+            .unwrap_or_else(|| "/".to_owned());
+        let opened = Opened {
+            engine: engine.clone(),
+            root: existing_root(engine, &id, &root).await?,
+            env: environment(config.env.as_deref(), options.clear_env, &options.env),
+            user: accounts::resolve(engine, &id, &user).await?,
+            shell: find_shell(engine, &id).await?,
+            hidden_mounts: hidden_mounts(&inspected),
+            owned: false,
+            monitor: Monitor::new(),
+            id,
+        };
+        let shared = Arc::new(Shared::new(opened));
+        let facts_of_it = Facts {
+            reference: image::digest(&inspected),
+            details: details(&shared, &inspected, &facts, marks).await?,
+            timings: Timings::default(),
+            ports: ports(&inspected),
+        };
+        let started_at = inspected.state.and_then(|state| state.started_at);
+        events::follow(&shared, facts.now, started_at);
+        Ok(ContainerWorkspace::new(shared, Ownership::Attached, facts_of_it))
+    }
+}
+
+/// What is told of a container that was attached to.
+async fn details(
+    shared: &Shared,
+    inspected: &ContainerInspectResponse,
+    facts: &EngineFacts,
+    marks: Option<Marks>,
+) -> Result<Details> {
+    let engine = &shared.engine;
+    // The image may be gone while its container runs.
+    let image = image::inspect(engine, inspected.image.as_deref().unwrap_or_default()).await?;
+    let reference = inspected.config.as_ref().and_then(|config| config.image.clone()).unwrap_or_default();
+    let set = inspected.host_config.clone().unwrap_or_default();
+    Ok(Details {
+        workspace_id: marks.map_or_else(labels::new_id, |marks| marks.workspace_id),
+        access: "engine".to_owned(),
+        user: shared.user.to_string(),
+        container: Some(container_details(inspected, false)),
+        image: Some(image::details(&reference, inspected, image.as_ref())),
+        engine: Some(facts.details.clone()),
+        limits: limits::report(None, &set, facts),
+        ..Default::default()
+    })
+}
+
+/// What the engine says of a container.
+pub(crate) async fn inspect(engine: &Engine, container: &str) -> Result<ContainerInspectResponse> {
+    // The name becomes part of a URL unescaped.
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    if container.is_empty() || !container.chars().all(is_name) {
+        return Err(Error::NoContainer { container: container.to_owned() });
+    }
+    let call = engine.docker().inspect_container(container, None);
+    match engine.call("inspect the container", CALL_TIMEOUT, call).await {
+        Err(Error::Engine { status: Some(404), .. }) => {
+            Err(Error::NoContainer { container: container.to_owned() })
+        }
+        other => other,
+    }
+}
+
+fn check_running(inspected: &ContainerInspectResponse) -> Result<()> {
+    let state = inspected.state.as_ref();
+    match state.and_then(|state| state.status) {
+        Some(Status::RUNNING) => Ok(()),
+        Some(Status::PAUSED) => Err(Error::Gone { why: GoneReason::ContainerPaused }),
+        _ => {
+            let exit_code = state.and_then(|state| state.exit_code);
+            Err(Error::Gone { why: GoneReason::ContainerExited { exit_code } })
+        }
+    }
+}
+
+/// The root without links, which must be a directory.
+async fn existing_root(engine: &Engine, id: &str, root: &str) -> Result<String> {
+    if !root.starts_with('/') {
+        return Err(Error::InvalidArgument {
+            reason: format!("the workspace root `{}` is not an absolute path", root.escape_debug()),
+        });
+    }
+    match engine.look_up(id, root).await? {
+        None => Err(Error::NotFound { path: root.to_owned() }),
+        Some(found) if found.is_directory() => Ok(found.path),
+        Some(_) => Err(Error::NotADirectory { path: root.to_owned() }),
+    }
+}
+
+/// What every process starts with: the container's own environment unless it is left out, and
+/// `over` on top.
+pub(crate) fn environment(config: Option<&[String]>, clear: bool, over: &Environment) -> Environment {
+    let own = config.unwrap_or_default().iter().filter_map(|variable| variable.split_once('='));
+    let own: Environment = if clear { Environment::empty() } else { own.collect() };
+    own.merged(over)
+}
+
+/// The path of a POSIX shell, if the container has one.
+pub(crate) async fn find_shell(engine: &Engine, id: &str) -> Result<Option<String>> {
+    for shell in SHELLS {
+        match engine.look_up(id, shell).await {
+            Ok(Some(found)) if found.is_executable_file() => return Ok(Some(shell.to_owned())),
+            // An image may have anything at these places, loops and files as directories
+            // included, which engines answer with 500.
+            Ok(_) | Err(Error::TooManyLinks { .. } | Error::Engine { status: Some(500), .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+/// Where the archive calls see something else than processes do.
+pub(crate) fn hidden_mounts(inspected: &ContainerInspectResponse) -> Vec<String> {
+    let mut hidden: BTreeSet<String> = KERNEL_MOUNTS.map(str::to_owned).into();
+    if let Some(tmpfs) = inspected.host_config.as_ref().and_then(|config| config.tmpfs.as_ref()) {
+        hidden.extend(tmpfs.keys().cloned());
+    }
+    for mount in inspected.mounts.iter().flatten() {
+        if mount.typ.as_deref() == Some("tmpfs") {
+            hidden.extend(mount.destination.clone());
+        }
+    }
+    hidden.into_iter().collect()
+}

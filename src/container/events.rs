@@ -1,0 +1,233 @@
+//! Follows the engine's events of one container for as long as its workspace is open.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant, SystemTime};
+
+use bollard::models::{ContainerStateStatusEnum as Status, EventMessage};
+use bollard::query_parameters::EventsOptionsBuilder;
+use futures::StreamExt as _;
+
+use super::engine::{CALL_TIMEOUT, Engine};
+use super::monitor::{Condition, Monitor};
+use super::shared::Shared;
+use crate::error::{Error, GoneReason, Result};
+
+/// How long after the end of a container its other events may come: the stop that caused it or
+/// the removal that follows.
+const FOLLOW_UP: Duration = Duration::from_millis(300);
+
+/// How long an engine that went away may take to come back, as in a restart of its service.
+const RECONNECT: Duration = Duration::from_secs(6);
+
+/// The first pause between two attempts to reach the engine again; it doubles up to the last.
+const FIRST_DELAY: Duration = Duration::from_millis(100);
+const LAST_DELAY: Duration = Duration::from_secs(1);
+
+/// Starts to follow the events of an open container.
+///
+/// `since` is a moment of the engine's clock before the container's state was looked at, and
+/// `started_at` when the container was started, in the engine's words.
+pub(crate) fn follow(shared: &Arc<Shared>, since: SystemTime, started_at: Option<String>) {
+    let follower = Follower {
+        shared: Arc::downgrade(shared),
+        engine: shared.engine.clone(),
+        id: shared.id.clone(),
+        monitor: shared.monitor.clone(),
+        since,
+        started_at,
+        killed: None,
+    };
+    let mut conditions = shared.monitor.subscribe();
+    tokio::spawn(async move {
+        // The sender lives in the follower's monitor, so only the condition can end the wait.
+        tokio::select! {
+            _closed = conditions.wait_for(|condition| *condition == Condition::Closed) => {}
+            () = follower.run() => {}
+        }
+    });
+}
+
+struct Follower {
+    /// Weak, because following must not keep a workspace open.
+    shared: Weak<Shared>,
+    engine: Engine,
+    id: String,
+    monitor: Monitor,
+    since: SystemTime,
+    started_at: Option<String>,
+    /// When somebody last sent SIGKILL to the container's first process.
+    killed: Option<Instant>,
+}
+
+impl Follower {
+    async fn run(mut self) {
+        loop {
+            self.read_events().await;
+            // The stream ended: the engine or the connection is gone, or the engine ends streams
+            // by itself.
+            if !self.reconnect().await {
+                return;
+            }
+        }
+    }
+
+    /// Reads events until the stream breaks.
+    async fn read_events(&mut self) {
+        let since = self.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let filters = [("container", vec![self.id.as_str()]), ("type", vec!["container"])].into();
+        let options = EventsOptionsBuilder::default()
+            .since(&format!("{}.{:09}", since.as_secs(), since.subsec_nanos()))
+            .filters(&filters)
+            .build();
+        let mut events = Box::pin(self.engine.docker().events(Some(options)));
+        // How the container ended, until its follow-up events have come.
+        let mut ended: Option<GoneReason> = None;
+        loop {
+            let event = match ended.take() {
+                None => events.next().await,
+                Some(why) => match tokio::time::timeout(FOLLOW_UP, events.next()).await {
+                    Ok(event) => {
+                        ended = Some(why);
+                        event
+                    }
+                    Err(_) => {
+                        self.monitor.set(Condition::Gone(why));
+                        continue;
+                    }
+                },
+            };
+            let Some(Ok(event)) = event else {
+                if let Some(why) = ended {
+                    self.monitor.set(Condition::Gone(why));
+                }
+                return;
+            };
+            self.note_time(&event);
+            self.handle(&event, &mut ended).await;
+        }
+    }
+
+    /// Remembers the time of an event, so that a new stream goes on after it.
+    fn note_time(&mut self, event: &EventMessage) {
+        if let Some(nanos) = event.time_nano.and_then(|nanos| u64::try_from(nanos).ok()) {
+            self.since = SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos.saturating_add(1));
+        }
+    }
+
+    async fn handle(&mut self, event: &EventMessage, ended: &mut Option<GoneReason>) {
+        let attribute = |name: &str| {
+            event.actor.as_ref().and_then(|actor| actor.attributes.as_ref()).and_then(|all| all.get(name))
+        };
+        // Execs have actions such as `exec_die: sh -c ...`.
+        let action = event.action.as_deref().unwrap_or_default();
+        match action.split(':').next().unwrap_or_default() {
+            "exec_die" => {
+                if let Some(exec) = attribute("execID") {
+                    self.monitor.note_exit(exec);
+                }
+            }
+            "oom" => self.monitor.note_oom(),
+            "kill" => {
+                if attribute("signal").is_some_and(|signal| signal == "9" || signal == "SIGKILL") {
+                    self.killed = Some(Instant::now());
+                }
+            }
+            "die" | "died" => {
+                let exit_code = attribute("exitCode").or(attribute("containerExitCode"));
+                *ended = Some(self.end(exit_code.and_then(|code| code.parse().ok())).await);
+            }
+            // A stop is a signal, a wait and, at last, SIGKILL: no mere kill.
+            "stop" => {
+                if let Some(GoneReason::ContainerKilled) = ended {
+                    *ended = Some(GoneReason::ContainerExited { exit_code: Some(137) });
+                }
+            }
+            "pause" => {
+                if !self.is_our_pause() {
+                    self.monitor.set(Condition::Paused);
+                }
+            }
+            "unpause" => self.monitor.set(Condition::Running),
+            "start" => {
+                if self.was_restarted().await {
+                    *ended = None;
+                    self.monitor.set(Condition::Gone(GoneReason::ContainerRestarted));
+                }
+            }
+            "destroy" | "remove" => {
+                *ended = None;
+                self.monitor.set(Condition::Gone(GoneReason::ContainerRemoved));
+            }
+            _ => {}
+        }
+    }
+
+    /// Why the container ended, as far as its events so far tell.
+    async fn end(&self, exit_code: Option<i64>) -> GoneReason {
+        if self.killed.is_some() {
+            return GoneReason::ContainerKilled;
+        }
+        // An `oom` event may be about any process; only the state says that it was the first.
+        match self.inspect().await {
+            Ok(container) if container.state.as_ref().is_some_and(|state| state.oom_killed == Some(true)) => {
+                GoneReason::OutOfMemory
+            }
+            _ => GoneReason::ContainerExited { exit_code },
+        }
+    }
+
+    /// Whether the workspace itself has the container paused now. Events come late, but then the
+    /// one that ends the pause comes soon after.
+    fn is_our_pause(&self) -> bool {
+        self.shared.upgrade().is_some_and(|shared| shared.pause_gate.try_read().is_err())
+    }
+
+    /// Whether the container runs for another time than the one that was opened.
+    async fn was_restarted(&self) -> bool {
+        match self.inspect().await {
+            Ok(container) => container.state.unwrap_or_default().started_at != self.started_at,
+            Err(_) => false,
+        }
+    }
+
+    /// Tries to reach the engine again, for a bounded time; whether it is worth to go on.
+    async fn reconnect(&self) -> bool {
+        let start = Instant::now();
+        let mut delay = FIRST_DELAY;
+        loop {
+            tokio::time::sleep(delay).await;
+            match self.inspect().await {
+                Ok(container) => {
+                    let state = container.state.unwrap_or_default();
+                    match state.status {
+                        Some(Status::RUNNING | Status::PAUSED) if state.started_at == self.started_at => {}
+                        Some(Status::RUNNING | Status::PAUSED) => {
+                            self.monitor.set(Condition::Gone(GoneReason::ContainerRestarted));
+                        }
+                        _ => {
+                            let exit_code = state.exit_code;
+                            self.monitor.set(Condition::Gone(GoneReason::ContainerExited { exit_code }));
+                        }
+                    }
+                    return true;
+                }
+                Err(Error::Engine { status: Some(404), .. }) => {
+                    self.monitor.set(Condition::Gone(GoneReason::ContainerRemoved));
+                    return false;
+                }
+                Err(error) if start.elapsed() >= RECONNECT => {
+                    let detail = std::error::Error::source(&error)
+                        .map_or_else(|| error.to_string(), |source| source.to_string());
+                    self.monitor.set(Condition::Gone(GoneReason::EngineUnreachable { detail }));
+                    return false;
+                }
+                Err(_) => delay = (delay * 2).min(LAST_DELAY),
+            }
+        }
+    }
+
+    async fn inspect(&self) -> Result<bollard::models::ContainerInspectResponse> {
+        let call = self.engine.docker().inspect_container(&self.id, None);
+        self.engine.call("inspect the container", CALL_TIMEOUT, call).await
+    }
+}

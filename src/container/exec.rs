@@ -1,0 +1,194 @@
+//! Runs a command to its end.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use super::end::{Ended, conclude, is_detached};
+use super::launch::{Launched, Leash, launch};
+use super::plan::{START_TIMEOUT, plan};
+use super::pump::{Outlet, Pump, Pumped, feed};
+use super::shared::Shared;
+use crate::collector::Collector;
+use crate::command::{Command, Leftovers};
+use crate::error::{Error, Result};
+use crate::files::Content;
+use crate::output::{End, Output};
+use crate::path::WorkspacePath;
+
+/// How long output is still carried once the processes of a command were killed: what is on its
+/// way comes at once, and only a reader that has stopped reading takes longer.
+const AFTER_KILL: Duration = Duration::from_secs(2);
+
+/// Runs `command` to its end; see [`Workspace::exec`](crate::Workspace::exec).
+///
+/// The engine adds to its environment what it knows of the container and its user (`HOSTNAME`,
+/// `HOME`, and `PATH` where there is none), and the workspace its marker.
+pub(crate) async fn exec(shared: &Arc<Shared>, command: Command) -> Result<Output> {
+    let dir = command.check_exec()?;
+    shared.monitor.check_open()?;
+    shared.guard(run(shared, command, dir)).await
+}
+
+/// Why a command is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    Ended,
+    TimedOut,
+    IdleTimedOut,
+    Cancelled,
+}
+
+async fn run(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -> Result<Output> {
+    let plan = plan(shared, &command, &dir).await?;
+    let program = plan.program.clone();
+    let Launched { streams, start_line, mut leash, turn } = launch(shared, plan, None).await?;
+    let launched = Instant::now();
+    let collector = Collector::new(command.stream.take(), command.output_limit);
+    let mut pump = Pump::new(streams.output, start_line, Outlet::Collect(collector));
+    let started = tokio::time::timeout(START_TIMEOUT, pump.until_started())
+        .await
+        .map_err(|_| Error::Timeout { operation: format!("starting `{program}`"), after: START_TIMEOUT })??;
+    drop(turn);
+    leash.target.leader = pump.start_line.leader().map(str::to_owned);
+    let began = Instant::now();
+
+    let cause = match started {
+        Pumped::Started => {
+            let input = command.stdin.take().unwrap_or_else(Content::empty).into_reader();
+            let feeding = feed(input, streams.input, false);
+            watch(&command, began, &mut pump, &mut leash, feeding).await?
+        }
+        _ => Cause::Ended,
+    };
+    let output_ended = Instant::now();
+    let end = match cause {
+        Cause::TimedOut => End::TimedOut,
+        Cause::IdleTimedOut => End::IdleTimedOut,
+        Cause::Cancelled => return Err(Error::Cancelled),
+        Cause::Ended => {
+            let ended = Ended {
+                program: &program,
+                dir: if dir.is_root() { "" } else { dir.as_str() },
+                exec: &streams.id,
+                start_line: &pump.start_line,
+                began: launched,
+            };
+            conclude(shared, &ended).await?
+        }
+    };
+    let detached = cause == Cause::Ended && is_detached(shared, &streams.id, began, output_ended).await;
+    if cause == Cause::Ended {
+        match command.leftovers {
+            Leftovers::Kill => leash.kill().await?,
+            Leftovers::Keep => leash.release(),
+        }
+    }
+    let Outlet::Collect(collector) = pump.outlet else { unreachable!("the outlet was made above") };
+    let (stdout, stderr) = collector.finish();
+    let mut output = Output::new(end, stdout, stderr, output_ended - began);
+    output.output_detached = detached;
+    Ok(output)
+}
+
+/// Carries input and output until the command is over, and ends it when its time is up.
+async fn watch(
+    command: &Command,
+    began: Instant,
+    pump: &mut Pump,
+    leash: &mut Leash,
+    feeding: impl Future<Output = std::io::Result<()>>,
+) -> Result<Cause> {
+    let mut feeding = std::pin::pin!(feeding);
+    let mut fed = false;
+    let deadline = command.timeout.map(|timeout| tokio::time::Instant::from_std(began) + timeout);
+    let mut time_up = std::pin::pin!(at(deadline));
+    let mut cancelled = std::pin::pin!(cancellation(command.cancel.as_ref()));
+    let mut silent = false;
+    let mut failed_input = None;
+    let cause = {
+        let mut running = std::pin::pin!(pump.run(command.idle_timeout));
+        let cause = loop {
+            tokio::select! {
+                biased;
+                pumped = &mut running => {
+                    silent = pumped? == Pumped::Silent;
+                    break if silent { Cause::IdleTimedOut } else { Cause::Ended };
+                }
+                () = &mut time_up => break Cause::TimedOut,
+                () = &mut cancelled => break Cause::Cancelled,
+                done = &mut feeding, if !fed => {
+                    fed = true;
+                    if let Err(error) = done {
+                        failed_input = Some(error);
+                        break Cause::Cancelled;
+                    }
+                }
+            }
+        };
+        if cause != Cause::Ended && !silent {
+            stop(command, leash, &mut running).await?;
+        }
+        cause
+    };
+    if silent {
+        stop(command, leash, pump.run(None)).await?;
+    }
+    match failed_input {
+        Some(error) => Err(Error::from_io("read", "standard input", error)),
+        None => Ok(cause),
+    }
+}
+
+/// Ends a command, carrying what it still prints.
+async fn stop(
+    command: &Command,
+    leash: &mut Leash,
+    rest: impl Future<Output = Result<Pumped>>,
+) -> Result<()> {
+    let mut rest = std::pin::pin!(rest);
+    let mut rest_done = false;
+    if let Some(grace) = command.kill_grace {
+        let ask = async {
+            let asked = leash.signal(crate::Signal::TERM).await;
+            tokio::time::sleep(grace).await;
+            asked
+        };
+        tokio::select! {
+            // A failed request is made up for by SIGKILL.
+            asked = ask => drop(asked),
+            _ = &mut rest => rest_done = true,
+        }
+    }
+    let mut killing = std::pin::pin!(leash.kill());
+    loop {
+        tokio::select! {
+            killed = &mut killing => {
+                killed?;
+                break;
+            }
+            _ = &mut rest, if !rest_done => rest_done = true,
+        }
+    }
+    if !rest_done {
+        drop(tokio::time::timeout(AFTER_KILL, rest).await);
+    }
+    Ok(())
+}
+
+/// Waits for a moment; for ever without one.
+pub(crate) async fn at(moment: Option<tokio::time::Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for a cancellation; for ever without a token.
+pub(crate) async fn cancellation(token: Option<&CancellationToken>) {
+    match token {
+        Some(token) => token.cancelled().await,
+        None => std::future::pending().await,
+    }
+}

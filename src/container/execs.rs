@@ -1,0 +1,86 @@
+//! What the commands of one container share.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OnceCell, Semaphore};
+use tokio_util::task::TaskTracker;
+
+use super::engine::CALL_TIMEOUT;
+use super::shared::{Shared, UserIds};
+use crate::error::Result;
+
+/// The variable that marks every process of a command.
+pub(crate) const MARKER: &str = "AGENTWORKSPACE_EXEC";
+
+/// How many commands may be starting at once. An engine starts those of one container one after
+/// another, so more would only pile up in it.
+const MAX_STARTING: usize = 32;
+
+/// The commands of one container.
+#[derive(Debug)]
+pub(crate) struct Execs {
+    /// What the markers of this workspace begin with.
+    family: String,
+    pub(crate) starting: Arc<Semaphore>,
+    /// What runs beside the caller: starts, supervisors and kills.
+    pub(crate) tasks: TaskTracker,
+    /// Who commands have run as.
+    users: Mutex<Vec<UserIds>>,
+    /// The names in the container's own environment, which the engine gives to every exec.
+    config_env: OnceCell<Vec<String>>,
+}
+
+impl Execs {
+    pub(crate) fn new() -> Self {
+        Execs {
+            family: random(),
+            starting: Arc::new(Semaphore::new(MAX_STARTING)),
+            tasks: TaskTracker::new(),
+            users: Mutex::default(),
+            config_env: OnceCell::new(),
+        }
+    }
+
+    /// A marker for one command.
+    pub(crate) fn marker(&self) -> String {
+        format!("{MARKER}={}{}", self.family, random())
+    }
+
+    /// What all markers of this workspace begin with.
+    pub(crate) fn family_marker(&self) -> String {
+        format!("{MARKER}={}", self.family)
+    }
+
+    /// Notes that a command runs as `user`.
+    pub(crate) fn note_user(&self, user: UserIds) {
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        if !users.contains(&user) {
+            users.push(user);
+        }
+    }
+
+    /// Everybody that commands have run as.
+    pub(crate) fn users(&self) -> Vec<UserIds> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The names in the container's own environment; it never changes, so it is asked for once.
+    pub(crate) async fn config_env(&self, shared: &Shared) -> Result<&[String]> {
+        let names = self.config_env.get_or_try_init(|| async {
+            let call = shared.engine.docker().inspect_container(&shared.id, None);
+            let container = shared.engine.call("inspect the container", CALL_TIMEOUT, call).await?;
+            let variables = container.config.and_then(|config| config.env).unwrap_or_default();
+            let name = |variable: String| variable.split('=').next().unwrap_or_default().to_owned();
+            Ok(variables.into_iter().map(name).collect())
+        });
+        names.await.map(Vec::as_slice)
+    }
+}
+
+/// 64 bits that nobody can guess, in hex. The standard library keys its hashers from the system's
+/// random numbers, and the hash of nothing under an unknown key is as good as random.
+pub(crate) fn random() -> String {
+    format!("{:016x}", RandomState::new().build_hasher().finish())
+}

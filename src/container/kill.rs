@@ -1,0 +1,248 @@
+//! Ends processes in a container, where the engine has no call for it: a script in the container
+//! looks for them and signals them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bollard::query_parameters::KillContainerOptionsBuilder;
+use futures::StreamExt as _;
+use tokio::time::Instant;
+
+use super::engine::SLOW_CALL_TIMEOUT;
+use super::launch::in_background;
+use super::plan::no_shell;
+use super::raw_exec::RawExec;
+use super::shared::{Shared, UserIds};
+use crate::error::{Error, Result};
+use crate::output::OutputChunk;
+use crate::signal::Signal;
+
+const SCRIPT: &str = include_str!("scripts/kill.sh");
+
+/// How long one run of the script may take. It reads a few files a process.
+const SWEEP_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How long ending the processes of one command is tried.
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long closing a workspace waits for what still runs in the background: it includes the
+/// polite steps of ending a process and a kill.
+const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How long the engine may take to notice that a process has ended.
+const NOTICE: Duration = Duration::from_millis(500);
+
+/// More output than the script can have.
+const MAX_REPORT: usize = 1024 * 1024;
+
+const ROOT: UserIds = UserIds { uid: 0, gid: 0 };
+
+/// The processes of one command.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    /// What their environment holds.
+    marker: String,
+    user: UserIds,
+    /// The engine's id of the exec, once it is known.
+    pub(crate) exec: Option<String>,
+    /// The first process as `pid:start`, once it is known.
+    pub(crate) leader: Option<String>,
+}
+
+impl Target {
+    pub(crate) fn new(marker: String, user: UserIds) -> Self {
+        Target { marker, user, exec: None, leader: None }
+    }
+
+    fn known(&self) -> Vec<String> {
+        self.leader.iter().cloned().collect()
+    }
+}
+
+/// Sends `signal` once to every process of a command; whether there was one.
+pub(crate) async fn signal(shared: &Shared, target: &Target, signal: Signal) -> Result<bool> {
+    let met = sweep(shared, target.user, signal.number(), &target.marker, &target.known()).await?;
+    Ok(!met.is_empty())
+}
+
+/// Whether a process can be started in the container, and so its first process lives.
+pub(crate) async fn is_alive(shared: &Shared) -> bool {
+    sweep(shared, shared.user, 0, "no variable is called this=", &[]).await.is_ok()
+}
+
+/// Ends every process of a command, and returns once none is left.
+pub(crate) async fn kill(shared: &Shared, target: &Target) -> Result<()> {
+    let deadline = Instant::now() + KILL_TIMEOUT;
+    let ended = || async { has_ended(shared, target.exec.as_deref()).await };
+    match sweep_until(shared, target.user, &target.marker, target.known(), deadline, ended).await {
+        Ok(()) => Ok(()),
+        Err(error) if shared.owned => {
+            // Better no workspace than one where something runs on that was to be ended.
+            tracing::warn!(container = %shared.id, %error, "killing the container: a command in it cannot be ended");
+            let options = KillContainerOptionsBuilder::default().signal("SIGKILL").build();
+            let call = shared.engine.docker().kill_container(&shared.id, Some(options));
+            shared.engine.call("kill the container", SLOW_CALL_TIMEOUT, call).await?;
+            shared.monitor.check(&shared.engine, &shared.id).await
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Ends every process of a command in the background; also outside of a runtime.
+pub(crate) fn spawn_kill(shared: &Arc<Shared>, target: Target) {
+    let owner = shared.clone();
+    in_background(shared, async move {
+        if let Err(error) = kill(&owner, &target).await {
+            tracing::error!(container = %owner.id, %error, "a dropped command could not be ended");
+        }
+    });
+}
+
+/// Ends every process that this workspace has started, and waits for what it does in the
+/// background. Works on a closed workspace; one whose container is gone has none left.
+pub(crate) async fn end_everything(shared: &Arc<Shared>) -> Result<()> {
+    shared.execs.tasks.close();
+    let waited = tokio::time::timeout(BACKGROUND_TIMEOUT, shared.execs.tasks.wait()).await;
+    let users = shared.execs.users();
+    if users.is_empty() || shared.shell.is_none() {
+        return Ok(());
+    }
+    let deadline = Instant::now() + KILL_TIMEOUT;
+    let marker = shared.execs.family_marker();
+    for user in users {
+        sweep_until(shared, user, &marker, Vec::new(), deadline, || async { true }).await?;
+    }
+    waited.map_err(|_| Error::Timeout {
+        operation: "ending the commands of the workspace".to_owned(),
+        after: BACKGROUND_TIMEOUT,
+    })
+}
+
+/// Sweeps with SIGKILL until nothing is left and `ended` agrees.
+async fn sweep_until<E: Future<Output = bool>>(
+    shared: &Shared,
+    user: UserIds,
+    marker: &str,
+    mut known: Vec<String>,
+    deadline: Instant,
+    ended: impl Fn() -> E,
+) -> Result<()> {
+    loop {
+        let mut swept = sweep(shared, user, Signal::KILL.number(), marker, &known).await;
+        if let Ok(left) = &swept
+            && !left.is_empty()
+            && user != ROOT
+        {
+            // What changed its user cannot be signaled by the command's own.
+            swept = sweep(shared, ROOT, Signal::KILL.number(), marker, left).await;
+        }
+        let problem = match swept {
+            Ok(left) if left.is_empty() => {
+                if ended().await {
+                    return Ok(());
+                }
+                "the engine says that it still runs".to_owned()
+            }
+            Ok(left) => {
+                let count = left.len();
+                known.extend(left.into_iter().filter(|process| !known.contains(process)).collect::<Vec<_>>());
+                format!("{count} of its processes cannot be ended")
+            }
+            Err(error) => {
+                if !has_container(shared).await {
+                    return Ok(());
+                }
+                error.to_string()
+            }
+        };
+        if Instant::now() >= deadline {
+            return Err(Error::Engine {
+                operation: "end a command".to_owned(),
+                status: None,
+                message: problem,
+            });
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Whether the engine has seen the end of an exec. It may not even have seen its start when a
+/// command is dropped at once, so a while is given.
+async fn has_ended(shared: &Shared, exec: Option<&str>) -> bool {
+    let Some(exec) = exec else { return true };
+    let deadline = Instant::now() + NOTICE;
+    loop {
+        match shared.engine.exec_state(exec).await {
+            Ok(state) if !state.running && state.exit_code.is_some() => return true,
+            Err(Error::Engine { status: Some(404), .. }) => return true,
+            _ if Instant::now() >= deadline => return false,
+            _ => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+}
+
+/// Whether the container still runs; a paused one does.
+async fn has_container(shared: &Shared) -> bool {
+    match shared.monitor.check(&shared.engine, &shared.id).await {
+        Err(error) => !error.is_gone(),
+        Ok(()) => true,
+    }
+}
+
+/// Runs the script once as `user`; gives the processes that it met last, as `pid:start`.
+async fn sweep(
+    shared: &Shared,
+    user: UserIds,
+    signal: i32,
+    marker: &str,
+    known: &[String],
+) -> Result<Vec<String>> {
+    let Some(shell) = &shared.shell else { return Err(no_shell("ending a command")) };
+    let mut args: Vec<String> = [shell, "-c", SCRIPT, shell].map(str::to_owned).to_vec();
+    args.extend([signal.to_string(), marker.to_owned()]);
+    // The script finds the rest again by itself; more would not fit into its arguments.
+    args.extend(known.iter().take(1024).cloned());
+    let exec = RawExec { args, env: Vec::new(), user: user.to_string(), dir: "/".to_owned(), stdin: false };
+    let run = async {
+        let _gate = shared.pause_gate.read().await;
+        let mut streams = shared.engine.start_exec(&shared.id, exec).await?;
+        let mut report = Vec::new();
+        while let Some(chunk) = streams.output.next().await {
+            if let OutputChunk::Stdout(bytes) = chunk?
+                && report.len() < MAX_REPORT
+            {
+                report.extend_from_slice(&bytes);
+            }
+        }
+        Ok(report)
+    };
+    let report = tokio::time::timeout(SWEEP_TIMEOUT, run).await.map_err(|_| Error::Timeout {
+        operation: "looking for the processes of a command".to_owned(),
+        after: SWEEP_TIMEOUT,
+    })??;
+    parse_report(&String::from_utf8_lossy(&report)).ok_or_else(|| Error::Engine {
+        operation: "look for the processes of a command".to_owned(),
+        status: None,
+        message: String::from_utf8_lossy(&report).trim().to_owned(),
+    })
+}
+
+/// What the script met; `None` when it did not get to its end.
+fn parse_report(report: &str) -> Option<Vec<String>> {
+    let met = report.strip_suffix("done\n")?.strip_prefix("left ")?;
+    Some(met.split_whitespace().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_report_counts() {
+        assert_eq!(parse_report("left 12:3 4:5 \ndone\n"), Some(vec!["12:3".to_owned(), "4:5".to_owned()]));
+        assert_eq!(parse_report("left \ndone\n"), Some(Vec::new()));
+        for broken in ["", "left 12:3 \n", "OCI runtime exec failed: no\r\n"] {
+            assert_eq!(parse_report(broken), None, "{broken}");
+        }
+    }
+}

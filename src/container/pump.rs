@@ -1,0 +1,148 @@
+//! Carries a command's output from the engine to whoever wants it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::{Stream, StreamExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream};
+
+use super::start_line::{Start, StartLine};
+use crate::collector::Collector;
+use crate::error::Result;
+use crate::output::{OutputChunk, OutputSink};
+
+/// Where a command's output goes.
+pub(crate) enum Outlet {
+    /// Kept, or passed to one sink.
+    Collect(Collector),
+    /// Standard output to a pipe and standard error to a sink, each discarded once its reader is
+    /// gone.
+    Pipes { stdout: Option<DuplexStream>, stderr: Option<OutputSink> },
+}
+
+impl Outlet {
+    async fn take(&mut self, chunk: OutputChunk) {
+        match (self, chunk) {
+            (Outlet::Collect(collector), chunk) => collector.take(chunk).await,
+            (Outlet::Pipes { stdout, .. }, OutputChunk::Stdout(bytes)) => {
+                if let Some(pipe) = stdout
+                    && pipe.write_all(&bytes).await.is_err()
+                {
+                    *stdout = None;
+                }
+            }
+            (Outlet::Pipes { stderr, .. }, chunk) => {
+                if let Some(sink) = stderr
+                    && !sink.send(chunk).await
+                {
+                    *stderr = None;
+                }
+            }
+        }
+    }
+}
+
+/// The output of one command on its way.
+pub(crate) struct Pump {
+    output: Pin<Box<dyn Stream<Item = Result<OutputChunk>> + Send>>,
+    pub(crate) start_line: StartLine,
+    pub(crate) outlet: Outlet,
+    /// Set while a reader is behind, when the end of the output cannot be seen.
+    pub(crate) held_up: Arc<AtomicBool>,
+}
+
+/// Why carrying output came to a stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pumped {
+    /// The command has started.
+    Started,
+    /// There is no more output.
+    Ended,
+    /// There was none for as long as was allowed.
+    Silent,
+}
+
+impl Pump {
+    pub(crate) fn new(
+        output: Pin<Box<dyn Stream<Item = Result<OutputChunk>> + Send>>,
+        start_line: StartLine,
+        outlet: Outlet,
+    ) -> Self {
+        Pump { output, start_line, outlet, held_up: Arc::default() }
+    }
+
+    /// Carries output until the command has started or failed to.
+    pub(crate) async fn until_started(&mut self) -> Result<Pumped> {
+        while self.start_line.state() == &Start::Pending {
+            if !self.step(None).await?.is_none_or(|stop| stop != Pumped::Ended) {
+                return Ok(Pumped::Ended);
+            }
+        }
+        Ok(Pumped::Started)
+    }
+
+    /// Carries output to its end, or until there is none for `idle`. Time that a slow reader
+    /// takes does not count.
+    pub(crate) async fn run(&mut self, idle: Option<Duration>) -> Result<Pumped> {
+        loop {
+            if let Some(stop) = self.step(idle).await? {
+                return Ok(stop);
+            }
+        }
+    }
+
+    /// Carries one chunk.
+    async fn step(&mut self, idle: Option<Duration>) -> Result<Option<Pumped>> {
+        let next = match idle {
+            None => self.output.next().await,
+            Some(idle) => match tokio::time::timeout(idle, self.output.next()).await {
+                Ok(next) => next,
+                Err(_) => return Ok(Some(Pumped::Silent)),
+            },
+        };
+        let Some(chunk) = next.transpose()? else { return Ok(Some(Pumped::Ended)) };
+        if let Some(chunk) = self.start_line.take(chunk) {
+            self.held_up.store(true, Ordering::Relaxed);
+            self.outlet.take(chunk).await;
+            self.held_up.store(false, Ordering::Relaxed);
+        }
+        Ok(None)
+    }
+}
+
+/// Copies `from` into a command's standard input and closes it.
+///
+/// An engine does not say that a command reads no more, so the copy may never end by itself: it is
+/// to be dropped when the output has ended. What fails is only the source: a command that does not
+/// read its input is no error.
+pub(crate) async fn feed(
+    mut from: impl AsyncRead + Unpin,
+    mut input: Pin<Box<dyn AsyncWrite + Send>>,
+    is_tty: bool,
+) -> std::io::Result<()> {
+    let mut buffer = vec![0; 32 * 1024];
+    let mut last = b'\n';
+    loop {
+        let count = from.read(&mut buffer).await?;
+        if count == 0 {
+            break;
+        }
+        last = buffer[count - 1];
+        if input.write_all(&buffer[..count]).await.is_err() || input.flush().await.is_err() {
+            return Ok(());
+        }
+    }
+    if is_tty {
+        // Closing one direction ends the whole stream of a terminal, so it gets its end-of-file
+        // character: once to hand over an unfinished line, and once to end.
+        let end: &[u8] = if last == b'\n' { b"\x04" } else { b"\x04\x04" };
+        drop(input.write_all(end).await);
+        drop(input.flush().await);
+        // Dropping the writer would do the same as closing it.
+        std::future::pending::<()>().await;
+    }
+    drop(input.shutdown().await);
+    Ok(())
+}
