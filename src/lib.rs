@@ -47,7 +47,6 @@
 //!
 //! Linux only. The library logs through [`tracing`] and never prints.
 
-
 #[cfg(feature = "container")]
 pub mod container;
 #[cfg(target_os = "linux")]
