@@ -3,7 +3,7 @@
 use crate::capabilities::Capabilities;
 use crate::container::shared::Shared;
 use crate::descriptor::Kind;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// What file operations on this container can promise; everything about processes is left out.
 pub(crate) fn capabilities(shared: &Shared) -> Capabilities {
@@ -12,7 +12,7 @@ pub(crate) fn capabilities(shared: &Shared) -> Capabilities {
         change_tree: shell,
         atomic_write: shell,
         files_as_user: shell,
-        owners: true,
+        owners: shell,
         tmpfs: shell,
         // A script acts by handles, and around archive calls the container is paused.
         confined_under_races: true,
@@ -28,5 +28,22 @@ pub(super) fn needs_shell(operation: &str) -> Error {
         operation: operation.to_owned(),
         backend: Kind::Container,
         reason: "it needs a POSIX shell in the image".to_owned(),
+    }
+}
+
+/// Refuses an absolute path that archive calls do not see as processes do: what is written there
+/// would be lost.
+pub(super) fn hidden(shared: &Shared, path: &str) -> Result<()> {
+    let below = |mount: &&String| {
+        path.strip_prefix(mount.trim_end_matches('/'))
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    match shared.hidden_mounts.iter().find(below) {
+        None => Ok(()),
+        Some(mount) => Err(Error::Unsupported {
+            operation: format!("reaching `{path}`"),
+            backend: Kind::Container,
+            reason: format!("the engine's archive calls do not see what is mounted at `{mount}`"),
+        }),
     }
 }

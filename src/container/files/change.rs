@@ -4,6 +4,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
 use super::capabilities::needs_shell;
+use super::engine_files;
 use super::script::{self, script};
 use crate::container::shared::Shared;
 use crate::error::{Error, Result};
@@ -36,6 +37,10 @@ pub(crate) async fn rename(shared: &Arc<Shared>, from: &WorkspacePath, to: &Work
 }
 
 pub(crate) async fn create_dir_all(shared: &Arc<Shared>, path: &WorkspacePath) -> Result<()> {
+    shared.monitor.check_open()?;
+    if shared.shell.is_none() {
+        return shared.guard(engine_files::create_dir_all(shared, path)).await;
+    }
     change(shared, "make the directory", script!("mkdir.sh"), path, &[]).await
 }
 

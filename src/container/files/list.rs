@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 
+use super::engine_files;
 use super::script::{self, Output, script, unexpected};
 use super::status;
 use crate::container::shared::Shared;
@@ -20,13 +21,16 @@ pub(crate) async fn read_dir(
     options: ListOptions,
 ) -> Result<DirPage> {
     shared.monitor.check_open()?;
+    if shared.shell.is_none() {
+        return shared.guard(engine_files::read_dir(shared, path, options)).await;
+    }
     shared
         .guard(async {
             let mut attempt = 1;
             loop {
                 let running = script::start(shared, script!("list.sh"), &[path.as_str()], false).await?;
                 let (mut output, _) = running.split();
-                let mut lister = Lister::new(&options);
+                let mut lister = Lister::new(options.clone());
                 lister.take_all(&mut output).await?;
                 let ended = output.end(shared, &lister.partial).await?;
                 if ended.status != status::RACED || attempt == script::ATTEMPTS {
@@ -40,16 +44,16 @@ pub(crate) async fn read_dir(
 }
 
 /// Makes a page of the names that come from a container.
-struct Lister<'a> {
-    options: &'a ListOptions,
+pub(super) struct Lister {
+    options: ListOptions,
     page: DirPage,
     batch: Vec<DirEntry>,
     /// The start of a name whose end has not come.
     partial: BytesMut,
 }
 
-impl<'a> Lister<'a> {
-    fn new(options: &'a ListOptions) -> Self {
+impl Lister {
+    pub(super) fn new(options: ListOptions) -> Self {
         Lister { options, page: DirPage::default(), batch: Vec::new(), partial: BytesMut::new() }
     }
 
@@ -88,6 +92,10 @@ impl<'a> Lister<'a> {
             b'c' => FileKind::CharDevice,
             _ => FileKind::Unknown,
         };
+        self.take_entry(kind, name)
+    }
+
+    pub(super) fn take_entry(&mut self, kind: FileKind, name: &[u8]) -> Result<()> {
         self.batch.push(DirEntry::new(EntryName::new(name)?, kind));
         if self.batch.len() >= BATCH {
             self.select();
@@ -98,11 +106,11 @@ impl<'a> Lister<'a> {
     fn select(&mut self) {
         let page = std::mem::take(&mut self.page);
         let names = page.entries.into_iter().chain(self.batch.drain(..));
-        let selected = DirPage::select(names, self.options);
+        let selected = DirPage::select(names, &self.options);
         self.page = DirPage::new(selected.entries, selected.more || page.more);
     }
 
-    fn finish(mut self) -> Result<DirPage> {
+    pub(super) fn finish(mut self) -> Result<DirPage> {
         if !self.partial.is_empty() {
             return Err(unexpected("the last directory entry has no end"));
         }
@@ -118,7 +126,7 @@ mod tests {
     #[test]
     fn a_page_is_the_same_however_many_batches_it_took() {
         let options = ListOptions::default().limit(5000);
-        let mut lister = Lister::new(&options);
+        let mut lister = Lister::new(options.clone());
         for n in (0..9000).rev() {
             lister.take(format!("f{n:05}").as_bytes()).unwrap();
         }
@@ -131,7 +139,7 @@ mod tests {
     fn a_name_that_no_directory_can_hold_is_refused() {
         let options = ListOptions::default();
         for entry in ["", "f", "f..", "fa/b"] {
-            assert!(Lister::new(&options).take(entry.as_bytes()).is_err(), "{entry}");
+            assert!(Lister::new(options.clone()).take(entry.as_bytes()).is_err(), "{entry}");
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::engine_files;
+use super::engine_walk::Last;
 use super::script::{self, script, unexpected};
 use crate::container::shared::Shared;
 use crate::error::Result;
@@ -10,15 +12,19 @@ use crate::files::{FileKind, LinkTarget, Metadata};
 use crate::path::WorkspacePath;
 
 pub(crate) async fn metadata(shared: &Arc<Shared>, path: &WorkspacePath) -> Result<Metadata> {
-    look_up(shared, path, "follow").await
+    look_up(shared, path, Last::Follow).await
 }
 
 pub(crate) async fn symlink_metadata(shared: &Arc<Shared>, path: &WorkspacePath) -> Result<Metadata> {
-    look_up(shared, path, "keep").await
+    look_up(shared, path, Last::Keep).await
 }
 
-async fn look_up(shared: &Arc<Shared>, path: &WorkspacePath, links: &str) -> Result<Metadata> {
+async fn look_up(shared: &Arc<Shared>, path: &WorkspacePath, last: Last) -> Result<Metadata> {
     shared.monitor.check_open()?;
+    if shared.shell.is_none() {
+        return shared.guard(engine_files::look_up(shared, path, last)).await;
+    }
+    let links = if last == Last::Follow { "follow" } else { "keep" };
     shared
         .guard(async {
             let args = [path.as_str(), links];
@@ -31,6 +37,9 @@ async fn look_up(shared: &Arc<Shared>, path: &WorkspacePath, links: &str) -> Res
 
 pub(crate) async fn read_link(shared: &Arc<Shared>, path: &WorkspacePath) -> Result<LinkTarget> {
     shared.monitor.check_open()?;
+    if shared.shell.is_none() {
+        return shared.guard(engine_files::read_link(shared, path)).await;
+    }
     shared
         .guard(async {
             let (said, ended) = script::answer(shared, script!("readlink.sh"), &[path.as_str()]).await?;

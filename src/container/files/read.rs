@@ -8,6 +8,7 @@ use futures::stream;
 use tokio::io::AsyncRead;
 use tokio_util::io::StreamReader;
 
+use super::engine_files;
 use super::lookup::parse_facts;
 use super::script::{self, Output, script};
 use super::status;
@@ -22,7 +23,10 @@ pub(crate) async fn open(
     options: OpenOptions,
 ) -> Result<FileReader> {
     shared.monitor.check_open()?;
-    shared.guard(open_by_script(shared, path, options)).await
+    match shared.shell {
+        Some(_) => shared.guard(open_by_script(shared, path, options)).await,
+        None => shared.guard(engine_files::open(shared, path, options)).await,
+    }
 }
 
 async fn open_by_script(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
+use super::engine_files;
 use super::script::{self, Output, Running, script, unexpected};
 use super::spool::{self, Sized};
 use super::status;
@@ -24,7 +25,10 @@ pub(crate) async fn write(
 ) -> Result<Written> {
     shared.monitor.check_open()?;
     super::change::check_mode(options.mode)?;
-    shared.guard(write_by_script(shared, path, content, options)).await
+    match shared.shell {
+        Some(_) => shared.guard(write_by_script(shared, path, content, options)).await,
+        None => shared.guard(engine_files::write(shared, path, content, options)).await,
+    }
 }
 
 async fn write_by_script(
@@ -148,6 +152,9 @@ fn temporary_name() -> String {
 
 pub(crate) async fn copy(shared: &Arc<Shared>, from: &WorkspacePath, to: &WorkspacePath) -> Result<Written> {
     shared.monitor.check_open()?;
+    if shared.shell.is_none() {
+        return shared.guard(engine_files::copy(shared, from, to)).await;
+    }
     shared
         .guard(async {
             let temporary = temporary_name();

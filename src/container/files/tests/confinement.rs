@@ -1,6 +1,6 @@
 //! That nothing leaves the root.
 
-use super::rig::{Rig, SHELL_RIGS, path};
+use super::rig::{Image, Rig, SHELL_RIGS, path};
 use crate::container::files;
 use crate::error::Error;
 use crate::files::{ListOptions, OpenOptions, WriteOptions};
@@ -12,7 +12,7 @@ const ESCAPES: &str = "ln -s /work/out abs; ln -s ../out rel; mkdir d; ln -s ../
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_that_leaves_is_refused_by_every_operation() {
-    for (image, user) in SHELL_RIGS {
+    for (image, user) in SHELL_RIGS.into_iter().chain([(Image::Scratch, "1000:1000")]) {
         let rig = Rig::new(image, user, &[]).await;
         rig.sh(ESCAPES);
         rig.sh("printf x >f; ln -s loop loop");
@@ -32,7 +32,9 @@ async fn a_link_that_leaves_is_refused_by_every_operation() {
                 files::write(shared, &name_path, "x".into(), WriteOptions::default()).await.map(drop),
             );
             outside(name, files::create_dir_all(shared, &name_path).await);
-            outside(name, files::set_mode(shared, &name_path, 0o777).await);
+            if image != Image::Scratch {
+                outside(name, files::set_mode(shared, &name_path, 0o777).await);
+            }
             outside(name, files::copy(shared, &name_path, &path("copy")).await.map(drop));
             outside(name, files::copy(shared, &path("f"), &name_path).await.map(drop));
         }
@@ -40,6 +42,9 @@ async fn a_link_that_leaves_is_refused_by_every_operation() {
             let name_path = path(name);
             outside(name, files::symlink_metadata(shared, &name_path).await.map(drop));
             outside(name, files::read_link(shared, &name_path).await.map(drop));
+            if image == Image::Scratch {
+                continue;
+            }
             outside(name, files::remove(shared, &name_path).await);
             outside(name, files::remove_all(shared, &name_path).await);
             outside(name, files::rename(shared, &name_path, &path("moved")).await);

@@ -260,3 +260,50 @@ async fn a_read_only_file_system_is_named() {
         assert_eq!(read(&rig, "d/f").await.unwrap(), b"old");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_are_reached_without_a_shell() {
+    for user in ["0:0", "1000:1000"] {
+        let rig = Rig::new(Image::Scratch, user, &["--tmpfs", "/work/root/tmpfs"]).await;
+        assert!(rig.shared.shell.is_none());
+        let shared = &rig.shared;
+        let all: Vec<u8> = (0..=255).cycle().take(70_000).collect();
+        for name in ODD {
+            assert_eq!(write(&rig, name, all.clone()).await.unwrap(), WriteMethod::InPlace, "{name:?}");
+            assert!(read(&rig, name).await.unwrap() == all, "{name:?}");
+        }
+        write(&rig, "empty", "").await.unwrap();
+        assert_eq!(read(&rig, "empty").await.unwrap(), b"");
+        let large: Vec<u8> = (0..10u32 << 20).map(|n| (n ^ (n >> 8)) as u8).collect();
+        write(&rig, "p/q/large", Content::reader(std::io::Cursor::new(large.clone()))).await.unwrap();
+        let part = OpenOptions::default().offset(5 << 20).length(100);
+        let part = files::open(shared, &path("p/q/large"), part).await.unwrap().read_all().await.unwrap();
+        assert!(part == large[5 << 20..][..100]);
+        assert_eq!(
+            rig.sh("stat -c %a:%u:%g p p/q p/q/large").trim().replace('\n', " "),
+            format!("755:{user} 755:{user} 644:{user}")
+        );
+        rig.sh(
+            "printf old >f; chmod 640 f; ln -s f l; ln -s nowhere dangling; mkfifo fifo; mkdir d; ln -s d ld",
+        );
+        write(&rig, "l", "new").await.unwrap();
+        assert_eq!(rig.sh("cat f; readlink l; stat -c %a f"), "newf\n640\n");
+        assert_eq!(files::symlink_metadata(shared, &path("l")).await.unwrap().size, 1);
+        assert_eq!(files::read_link(shared, &path("l")).await.unwrap().as_bytes(), b"f");
+        let code = |result: Result<(), Error>| result.unwrap_err().code();
+        assert_eq!(code(write(&rig, "fifo", "x").await.map(drop)), "not_a_file");
+        assert_eq!(code(read(&rig, "fifo").await.map(drop)), "not_a_file");
+        assert_eq!(code(write(&rig, "d", "x").await.map(drop)), "is_a_directory");
+        assert_eq!(code(write(&rig, "f/x", "x").await.map(drop)), "not_a_directory");
+        assert_eq!(code(read(&rig, "none").await.map(drop)), "not_found");
+        assert_eq!(code(write(&rig, "tmpfs/x", "x").await.map(drop)), "unsupported");
+        assert_eq!(code(files::remove(shared, &path("f")).await), "unsupported");
+        assert_eq!(code(files::create_dir_all(shared, &path("dangling")).await), "already_exists");
+        files::create_dir_all(shared, &path("ld/x/y")).await.unwrap();
+        assert_eq!(files::copy(shared, &path("l"), &path("d/copy")).await.unwrap().bytes, 3);
+        assert_eq!(code(files::copy(shared, &path("l"), &path("f")).await.map(drop)), "invalid_argument");
+        let page = files::read_dir(shared, &path("ld"), ListOptions::default()).await.unwrap();
+        let names: Vec<_> = page.entries.iter().map(|entry| (entry.name.escaped(), entry.kind)).collect();
+        assert_eq!(names, [("copy".to_owned(), FileKind::File), ("x".to_owned(), FileKind::Directory)]);
+    }
+}
