@@ -86,3 +86,8 @@ pub use process::{CLOSE_GRACE, Process, ProcessControl, ProcessStdin, ProcessStd
 pub use signal::Signal;
 pub use tokio_util::sync::CancellationToken;
 pub use workspace::{Starter, Workspace, WorkspaceExt, start};
+
+/// The examples of the readme, as tests.
+#[cfg(all(doctest, feature = "container"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
