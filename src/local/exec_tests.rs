@@ -239,7 +239,7 @@ async fn leftovers_live_until_the_workspace_closes() {
     let script = format!("sleep {marker} >/dev/null 2>&1 & echo done");
     let result = place.exec(Command::shell(&script)).await.unwrap();
     assert_eq!((result.end, result.output_detached), (End::Exited(0), false));
-    assert_eq!(running(&marker), 1);
+    eventually(Duration::from_secs(3), || running(&marker) == 1).await;
     let killed = Command::shell(&script).leftovers(Leftovers::Kill);
     place.exec(killed).await.unwrap();
     assert_eq!(running(&marker), 1);

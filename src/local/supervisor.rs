@@ -8,8 +8,8 @@
 //! is left, and exits. It tells the owner over the same socket how the command ended.
 //!
 //! It is forked with this process's memory, which costs copying the page tables, about 2 ms for
-//! each 100 MiB in use. It gives the memory back at once, and closes every descriptor but the
-//! socket.
+//! each 100 MiB in use. Beside a command that runs for longer it gives the memory back. It closes
+//! every descriptor but the socket.
 
 #![expect(unsafe_code, reason = "the child of a fork in a multi-threaded process may only make system calls")]
 
@@ -39,6 +39,10 @@ pub(super) const FAILED: i32 = 5;
 
 /// What `ps` shows; the kernel keeps 15 bytes.
 const NAME: &std::ffi::CStr = c"aw-supervisor";
+
+/// How long a command runs before its supervisor gives back the memory it was forked with. That
+/// takes as long as the fork did, which a short command shall not wait for.
+const FORGET_AFTER_MS: c_int = 1000;
 
 /// While processes are being killed, how long the first and every later wait for one to go may
 /// be. A killed process announces its end, so that the wait matters only for one that was forked
@@ -95,20 +99,33 @@ fn supervise(link: RawFd, leader: libc::pid_t) -> ! {
         libc::chdir(c"/".as_ptr());
         // A process of the same user can then neither trace it nor read its memory.
         libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
-        // This function never returns, and what it goes on with is on the stack.
-        forget_the_heap();
         let mut mask = MaybeUninit::uninit();
         libc::sigemptyset(mask.as_mut_ptr());
         libc::sigaddset(mask.as_mut_ptr(), libc::SIGCHLD);
         libc::signalfd(-1, mask.as_ptr(), libc::SFD_NONBLOCK)
     };
     report(0, STARTED, 0);
+    let mut patience = FORGET_AFTER_MS;
     loop {
         reap(leader);
-        if wait_for_event(signals, true, -1) {
-            kill_everything(signals, leader);
+        match wait_for_event(signals, true, patience) {
+            Event::OwnerGone => kill_everything(signals, leader),
+            Event::Child => {}
+            Event::Nothing => {
+                // SAFETY: this function never returns, and what it goes on with is on the stack.
+                unsafe { forget_the_heap() };
+                patience = -1;
+            }
         }
     }
+}
+
+/// What a supervisor wakes up for.
+enum Event {
+    OwnerGone,
+    Child,
+    /// The time is over.
+    Nothing,
 }
 
 /// Closes every descriptor from `first` to `last`.
@@ -160,8 +177,8 @@ fn reap(leader: libc::pid_t) {
     }
 }
 
-/// Sleeps until a child has ended or the owner is gone, which is `true`, or the time is over.
-fn wait_for_event(signals: c_int, watch_owner: bool, milliseconds: c_int) -> bool {
+/// Sleeps until a child has ended, the owner is gone or the time is over.
+fn wait_for_event(signals: c_int, watch_owner: bool, milliseconds: c_int) -> Event {
     let owner = if watch_owner { 0 } else { -1 };
     let mut events = [
         libc::pollfd { fd: signals, events: libc::POLLIN, revents: 0 },
@@ -170,11 +187,13 @@ fn wait_for_event(signals: c_int, watch_owner: bool, milliseconds: c_int) -> boo
     let mut info = MaybeUninit::<libc::signalfd_siginfo>::uninit();
     // SAFETY: both arrays are as long as is said; the descriptor of signals does not block.
     unsafe {
-        libc::poll(events.as_mut_ptr(), 2, milliseconds);
+        if libc::poll(events.as_mut_ptr(), 2, milliseconds) == 0 {
+            return Event::Nothing;
+        }
         libc::read(signals, info.as_mut_ptr().cast(), size_of::<libc::signalfd_siginfo>());
     }
     // The owner never sends anything: whatever happens on the socket is its end.
-    events[1].revents != 0
+    if events[1].revents != 0 { Event::OwnerGone } else { Event::Child }
 }
 
 /// Kills level by level: the orphans of what was killed become children and go in the next round.
