@@ -6,7 +6,7 @@ use crate::files::{ArchiveOptions, Content, ListOptions, OpenOptions, UnpackOpti
 use tokio::io::AsyncReadExt as _;
 
 /// How often each operation is tried.
-const ROUNDS: usize = 25;
+const ROUNDS: usize = 10;
 
 /// Makes `flip` a directory and a link to `/work/out` in turn, for as long as the container runs.
 const FLIP: &str = "while :; do mv -T flip away; mv -T link flip; mv -T flip link; mv -T away flip; done";
