@@ -51,6 +51,8 @@ mod engine_tests;
 #[cfg(test)]
 mod life_tests;
 
+pub use build::BuildOptions;
+pub use changes::{Change, ChangeKind, ChangeScope};
 pub use engine::Engine;
 pub use options::{
     Access, AttachOptions, ContainerOptions, DEFAULT_PIDS_LIMIT, DEFAULT_ROOT, HostPort, Mount, MountKind,
