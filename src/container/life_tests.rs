@@ -27,9 +27,6 @@ pub(super) fn test_image() -> String {
 /// An image of nothing but one program, which is no shell.
 const STATIC_IMAGE: &str = "agentworkspace/static:test";
 
-/// The program.
-const STATIC_PROGRAM: &str = "/busybox";
-
 pub(super) fn options() -> ContainerOptions {
     ContainerOptions::new(test_image())
 }
@@ -156,8 +153,9 @@ async fn an_image_without_a_shell_starts() {
     let engine = engine().await;
     let workspace = create(&engine, ContainerOptions::new(STATIC_IMAGE)).await;
     assert_eq!(workspace.shared().shell, None);
-    let (text, code) = run(&workspace, &[STATIC_PROGRAM, "ls", "-ld", "/workspace"]).await;
-    assert_eq!(code, 0, "{text}");
+    assert!(!workspace.capabilities().kill && workspace.as_starter().is_none());
+    let root = workspace.metadata(&crate::WorkspacePath::root()).await.unwrap();
+    assert_eq!(root.kind, crate::FileKind::Directory);
     workspace.close().await.unwrap();
 }
 
@@ -325,6 +323,24 @@ async fn reason_of(end: impl AsyncFnOnce(&Engine, &str) -> Result<(), bollard::e
     };
     workspace.close().await.unwrap();
     reason
+}
+
+#[tokio::test]
+async fn a_command_in_flight_hears_why_its_container_is_gone() {
+    let engine = engine().await;
+    let workspace = create(&engine, options()).await;
+    let running = workspace.exec(crate::Command::new("sleep").arg("60"));
+    let kill = async {
+        let busy = async || run(&workspace, &["ps"]).await.0.contains("sleep 60");
+        eventually("the command runs", busy).await;
+        removal::remove_container(&engine, workspace.container_id()).await.unwrap();
+    };
+    let (result, ()) = tokio::join!(running, kill);
+    let error = result.unwrap_err();
+    let is_told =
+        matches!(error, Error::Gone { why: GoneReason::ContainerRemoved | GoneReason::ContainerKilled });
+    assert!(is_told, "{error}");
+    workspace.close().await.unwrap();
 }
 
 #[tokio::test]

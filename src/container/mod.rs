@@ -57,6 +57,8 @@ mod process_tests;
 #[cfg(test)]
 mod test_container;
 
+pub use build::BuildOptions;
+pub use changes::{Change, ChangeKind, ChangeScope};
 pub use engine::Engine;
 pub use options::{
     Access, AttachOptions, ContainerOptions, DEFAULT_PIDS_LIMIT, DEFAULT_ROOT, HostPort, Mount, MountKind,

@@ -89,6 +89,10 @@ pub(crate) async fn volumes(engine: &Engine, label: &str) -> Result<Vec<Volume>>
 /// Kills and removes a container with its anonymous volumes. One that is gone, or is being
 /// removed by another call, is no error.
 pub(crate) async fn remove_container(engine: &Engine, id: &str) -> Result<()> {
+    // Under cgroup v1 a frozen process does not die of SIGKILL, and the engine waits for it while
+    // it holds the container's lock. A container that is not paused refuses this at once.
+    let _not_paused =
+        engine.call("resume the container", REMOVAL, engine.docker().unpause_container(id)).await;
     let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
     let call = engine.docker().remove_container(id, Some(options));
     match engine.call("remove the container", SLOW_CALL_TIMEOUT, call).await {
