@@ -39,6 +39,7 @@ mod pull;
 mod pump;
 mod raw_exec;
 mod removal;
+mod remove;
 mod shared;
 mod spawn_error;
 mod spec;
@@ -51,6 +52,8 @@ mod engine_tests;
 #[cfg(test)]
 mod life_tests;
 
+pub use build::BuildOptions;
+pub use changes::{Change, ChangeKind, ChangeScope};
 pub use engine::Engine;
 pub use options::{
     Access, AttachOptions, ContainerOptions, DEFAULT_PIDS_LIMIT, DEFAULT_ROOT, HostPort, Mount, MountKind,
@@ -58,4 +61,5 @@ pub use options::{
 };
 pub use progress::{Progress, Stage, Timings};
 pub use prune::{ListedWorkspace, PruneOptions, PruneReport, list, prune};
+pub use remove::remove;
 pub use workspace::ContainerWorkspace;
