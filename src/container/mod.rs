@@ -39,6 +39,7 @@ mod pull;
 mod pump;
 mod raw_exec;
 mod removal;
+mod remove;
 mod shared;
 mod spawn_error;
 mod spec;
@@ -66,4 +67,5 @@ pub use options::{
 };
 pub use progress::{Progress, Stage, Timings};
 pub use prune::{ListedWorkspace, PruneOptions, PruneReport, list, prune};
+pub use remove::remove;
 pub use workspace::ContainerWorkspace;
