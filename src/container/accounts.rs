@@ -5,7 +5,6 @@ use futures::StreamExt as _;
 use std::io::Read as _;
 
 use super::engine::{Engine, SLOW_CALL_TIMEOUT};
-use super::lookup::Links;
 use super::shared::UserIds;
 use crate::error::{Error, Result};
 
@@ -72,7 +71,7 @@ fn find_group(groups: &str, name: &str) -> Option<u32> {
 
 /// The text of a small file of the image; empty when there is none.
 async fn read_text(engine: &Engine, container: &str, path: &str) -> Result<String> {
-    let Some(found) = engine.look_up(container, path, Links::Follow).await? else {
+    let Some(found) = engine.look_up(container, path).await? else {
         return Ok(String::new());
     };
     if found.is_directory() || found.size > MAX_ACCOUNT_FILE {

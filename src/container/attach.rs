@@ -6,13 +6,19 @@ use std::sync::Arc;
 use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum as Status};
 
 use super::accounts;
+use super::create::{container_details, ports};
 use super::engine::{CALL_TIMEOUT, Engine};
 use super::events;
-use super::lookup::Links;
+use super::facts::EngineFacts;
+use super::image;
+use super::labels::{self, Marks};
+use super::limits;
 use super::monitor::Monitor;
 use super::options::AttachOptions;
+use super::progress::Timings;
 use super::shared::{Opened, Shared};
-use super::workspace::ContainerWorkspace;
+use super::workspace::{ContainerWorkspace, Facts, Ownership};
+use crate::descriptor::Details;
 use crate::environment::Environment;
 use crate::error::{Error, GoneReason, Result};
 
@@ -43,9 +49,14 @@ impl ContainerWorkspace {
         check_running(&inspected)?;
         let id = inspected.id.clone().unwrap_or_default();
         let config = inspected.config.clone().unwrap_or_default();
-        let user = options.user.or(config.user).unwrap_or_default();
+        // A kept container of ours says what its workspace was.
+        let marks = config.labels.as_ref().and_then(Marks::from_labels);
+        let (marked_root, marked_user) =
+            marks.as_ref().map(|marks| (marks.root.clone(), marks.user.clone())).unwrap_or_default();
+        let user = options.user.or(marked_user).or(config.user).unwrap_or_default();
         let root = options
             .root
+            .or(marked_root)
             .or(config.working_dir)
             .filter(|root| !root.is_empty())
             .unwrap_or_else(|| "/".to_owned());
@@ -61,10 +72,40 @@ impl ContainerWorkspace {
             id,
         };
         let shared = Arc::new(Shared::new(opened));
+        let facts_of_it = Facts {
+            reference: image::digest(&inspected),
+            details: details(&shared, &inspected, &facts, marks).await?,
+            timings: Timings::default(),
+            ports: ports(&inspected),
+        };
         let started_at = inspected.state.and_then(|state| state.started_at);
         events::follow(&shared, facts.now, started_at);
-        Ok(ContainerWorkspace::new(shared))
+        Ok(ContainerWorkspace::new(shared, Ownership::Attached, facts_of_it))
     }
+}
+
+/// What is told of a container that was attached to.
+async fn details(
+    shared: &Shared,
+    inspected: &ContainerInspectResponse,
+    facts: &EngineFacts,
+    marks: Option<Marks>,
+) -> Result<Details> {
+    let engine = &shared.engine;
+    // The image may be gone while its container runs.
+    let image = image::inspect(engine, inspected.image.as_deref().unwrap_or_default()).await?;
+    let reference = inspected.config.as_ref().and_then(|config| config.image.clone()).unwrap_or_default();
+    let set = inspected.host_config.clone().unwrap_or_default();
+    Ok(Details {
+        workspace_id: marks.map_or_else(labels::new_id, |marks| marks.workspace_id),
+        access: "engine".to_owned(),
+        user: shared.user.to_string(),
+        container: Some(container_details(inspected, false)),
+        image: Some(image::details(&reference, inspected, image.as_ref())),
+        engine: Some(facts.details.clone()),
+        limits: limits::report(None, &set, facts),
+        ..Default::default()
+    })
 }
 
 /// What the engine says of a container.
@@ -102,7 +143,7 @@ async fn existing_root(engine: &Engine, id: &str, root: &str) -> Result<String> 
             reason: format!("the workspace root `{}` is not an absolute path", root.escape_debug()),
         });
     }
-    match engine.look_up(id, root, Links::Follow).await? {
+    match engine.look_up(id, root).await? {
         None => Err(Error::NotFound { path: root.to_owned() }),
         Some(found) if found.is_directory() => Ok(found.path),
         Some(_) => Err(Error::NotADirectory { path: root.to_owned() }),
@@ -120,7 +161,7 @@ pub(crate) fn environment(config: Option<&[String]>, clear: bool, over: &Environ
 /// The path of a POSIX shell, if the container has one.
 pub(crate) async fn find_shell(engine: &Engine, id: &str) -> Result<Option<String>> {
     for shell in SHELLS {
-        match engine.look_up(id, shell, Links::Follow).await {
+        match engine.look_up(id, shell).await {
             Ok(Some(found)) if found.is_executable_file() => return Ok(Some(shell.to_owned())),
             // An image may have anything at these places, loops and files as directories
             // included, which engines answer with 500.

@@ -35,20 +35,12 @@ impl Found {
     }
 }
 
-/// What became of the links in a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Links {
-    Follow,
-    /// A link in any component is [`Error::InvalidArgument`].
-    Refuse,
-}
-
 impl Engine {
-    /// What is at an absolute path of a container; `None` when nothing is.
+    /// What is at an absolute path of a container, following links; `None` when nothing is.
     ///
     /// The path is walked from the top, one `HEAD` a component, since the engine itself follows
     /// all links but the last without saying so.
-    pub(crate) async fn look_up(&self, container: &str, path: &str, links: Links) -> Result<Option<Found>> {
+    pub(crate) async fn look_up(&self, container: &str, path: &str) -> Result<Option<Found>> {
         let mut found = Found { path: "/".to_owned(), mode: GO_DIRECTORY | 0o755, size: 0 };
         let mut followed = 0;
         let mut left: Vec<String> = components(path);
@@ -60,9 +52,6 @@ impl Engine {
                 found = Found { path: here, mode: stat.file_mode, size };
                 continue;
             }
-            if links == Links::Refuse {
-                return Err(Error::InvalidArgument { reason: format!("`{here}` is a symbolic link") });
-            }
             followed += 1;
             if followed > MAX_LINKS {
                 return Err(Error::TooManyLinks { path: path.to_owned() });
@@ -72,6 +61,28 @@ impl Engine {
             found = Found { path: "/".to_owned(), mode: GO_DIRECTORY | 0o755, size: 0 };
         }
         Ok(Some(found))
+    }
+
+    /// How many components of an absolute path are directories of a container, from the top.
+    ///
+    /// A link among them is [`Error::InvalidArgument`], anything else [`Error::NotADirectory`].
+    pub(crate) async fn existing_directories(&self, container: &str, path: &str) -> Result<usize> {
+        let mut here = String::new();
+        let mut count = 0;
+        for name in components(path).into_iter().rev() {
+            here = join(&here, &name);
+            match self.stat(container, &here).await? {
+                None => break,
+                Some(stat) if stat.file_mode & GO_SYMLINK != 0 => {
+                    return Err(Error::InvalidArgument { reason: format!("`{here}` is a symbolic link") });
+                }
+                Some(stat) if stat.file_mode & GO_DIRECTORY == 0 => {
+                    return Err(Error::NotADirectory { path: here });
+                }
+                Some(_) => count += 1,
+            }
+        }
+        Ok(count)
     }
 
     /// One `HEAD`; engines answer 404 or 500 below something that is no directory.

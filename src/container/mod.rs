@@ -5,38 +5,65 @@
 
 mod accounts;
 mod attach;
+mod build;
+mod build_context;
+mod changes;
+mod check;
 mod cleanup;
+mod close;
+mod contract;
+mod create;
 mod end;
 mod engine;
 mod events;
 mod exec;
 mod execs;
 mod facts;
+mod files;
 mod hijack;
+mod image;
 mod kill;
+mod labels;
 mod launch;
+mod limits;
 mod lookup;
 mod monitor;
 mod options;
+mod pause;
 mod plan;
+mod prepare;
 mod process;
+mod progress;
+mod prune;
+mod pull;
 mod pump;
 mod raw_exec;
+mod removal;
 mod shared;
 mod spawn_error;
+mod spec;
 mod start_line;
 mod supervise;
 mod workspace;
 
 #[cfg(test)]
+mod engine_tests;
+#[cfg(test)]
 mod exec_tests;
+#[cfg(test)]
+mod life_tests;
 #[cfg(test)]
 mod process_tests;
 #[cfg(test)]
 mod test_container;
 
+pub use build::BuildOptions;
+pub use changes::{Change, ChangeKind, ChangeScope};
 pub use engine::Engine;
 pub use options::{
-    Access, AttachOptions, ContainerOptions, HostPort, Mount, MountKind, Network, Profile, PullPolicy,
+    Access, AttachOptions, ContainerOptions, DEFAULT_PIDS_LIMIT, DEFAULT_ROOT, HostPort, Mount, MountKind,
+    Network, Profile, PullPolicy,
 };
+pub use progress::{Progress, Stage, Timings};
+pub use prune::{ListedWorkspace, PruneOptions, PruneReport, list, prune};
 pub use workspace::ContainerWorkspace;

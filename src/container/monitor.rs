@@ -119,9 +119,14 @@ impl Monitor {
         }
     }
 
+    /// Whether somebody else has the container paused.
+    pub(crate) fn is_paused(&self) -> bool {
+        *self.condition.borrow() == Condition::Paused
+    }
+
     /// Waits while somebody else has the container paused, [`PAUSE_GRACE`] at most.
     pub(crate) async fn when_running(&self) -> Result<()> {
-        if *self.condition.borrow() != Condition::Paused {
+        if !self.is_paused() {
             return self.check_open();
         }
         let mut changes = self.condition.subscribe();

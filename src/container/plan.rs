@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::accounts;
 use super::execs::random;
 use super::kill::Target;
-use super::lookup::Links;
 use super::raw_exec::RawExec;
 use super::shared::{Shared, UserIds};
 use super::spawn_error::spawn;
@@ -153,7 +152,7 @@ async fn directory(shared: &Shared, dir: &WorkspacePath, program: &str) -> Resul
         let root = shared.root.trim_end_matches('/');
         path == shared.root || path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
     };
-    match shared.engine.look_up(&shared.id, &path, Links::Follow).await? {
+    match shared.engine.look_up(&shared.id, &path).await? {
         Some(found) if !inside(&found.path) => Err(Error::OutsideWorkspace { path: dir.as_str().to_owned() }),
         Some(found) if found.is_directory() => Ok(found.path),
         Some(_) => Err(spawn(program, SpawnErrorKind::BadDirectory, &format!("`{dir}` is not a directory"))),

@@ -1,0 +1,222 @@
+//! Names of a paused container, resolved by the engine's archive calls.
+
+use std::time::{Duration, SystemTime};
+
+use bollard::query_parameters::ContainerArchiveInfoOptionsBuilder;
+use tar::{Archive, EntryType};
+
+use super::capabilities::hidden;
+use super::transfer::first_bytes;
+use crate::container::engine::CALL_TIMEOUT;
+use crate::container::lookup::join;
+use crate::container::shared::Shared;
+use crate::error::{Error, GoneReason, Result};
+use crate::files::{FileKind, LinkTarget, Metadata, escape_bytes};
+use crate::path::WorkspacePath;
+
+/// How many links are followed before they count as a loop, as in Linux.
+const MAX_LINKS: usize = 40;
+
+/// What becomes of a link in the last component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Last {
+    Follow,
+    Keep,
+}
+
+/// Where a name leads.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The deepest directory on the way that exists: absolute, without links, in the root.
+    pub(super) dir: String,
+    /// What comes below it: nothing when the name is `dir` itself, the last component when only
+    /// that may be missing.
+    pub(super) below: Vec<String>,
+    /// What is there; [`None`] when nothing is.
+    pub(super) found: Option<Metadata>,
+}
+
+impl Place {
+    pub(super) fn path(&self) -> String {
+        self.below.iter().fold(self.dir.clone(), |path, name| join(&path, name))
+    }
+}
+
+/// Follows `path` from the root, one component and one link at a time.
+pub(super) async fn resolve(shared: &Shared, path: &WorkspacePath, last: Last) -> Result<Place> {
+    let left = path.elements().map(str::to_owned).rev().collect();
+    resolve_from(shared, Vec::new(), left, path.as_str(), last).await
+}
+
+/// Follows `left`, whose next component is the last one, from the directory `inside` of the root,
+/// which holds no link.
+pub(super) async fn resolve_from(
+    shared: &Shared,
+    mut inside: Vec<String>,
+    mut left: Vec<String>,
+    name: &str,
+    last: Last,
+) -> Result<Place> {
+    let directory = |inside: &[String]| inside.iter().fold(shared.root.clone(), |dir, name| join(&dir, name));
+    let Some(mut found) = head(shared, &directory(&inside)).await?.filter(Metadata::is_dir) else {
+        return Err(Error::Gone { why: GoneReason::RootRemoved });
+    };
+    let mut links = 0;
+    while let Some(component) = left.pop() {
+        match component.as_str() {
+            "" | "." => continue,
+            ".." if inside.pop().is_none() => return Err(Error::OutsideWorkspace { path: name.to_owned() }),
+            ".." => continue,
+            _ => {}
+        }
+        let dir = directory(&inside);
+        let here = join(&dir, &component);
+        hidden(shared, &here)?;
+        let Some(next) = head(shared, &here).await? else {
+            return missing(dir, component, left, name);
+        };
+        if next.is_symlink() && (!left.is_empty() || last == Last::Follow) {
+            links += 1;
+            if links > MAX_LINKS {
+                return Err(Error::TooManyLinks { path: name.to_owned() });
+            }
+            let target = link_target(shared, &here, name).await?;
+            let target = target.as_str().ok_or_else(|| Error::OutsideWorkspace { path: name.to_owned() })?;
+            if target.starts_with('/') {
+                return Err(Error::OutsideWorkspace { path: name.to_owned() });
+            }
+            left.extend(target.split('/').rev().map(str::to_owned));
+            continue;
+        }
+        if next.is_dir() {
+            inside.push(component);
+        } else if left.is_empty() {
+            return Ok(Place { dir, below: vec![component], found: Some(next) });
+        } else {
+            return Err(Error::NotADirectory { path: name.to_owned() });
+        }
+        found = next;
+    }
+    let dir = directory(&inside);
+    if !inside.is_empty() {
+        found = head(shared, &dir).await?.ok_or_else(|| Error::NotFound { path: name.to_owned() })?;
+    }
+    Ok(Place { dir, below: Vec::new(), found: Some(found) })
+}
+
+/// A name that ends in nothing. What is missing can be made unless `..` climbs out of it.
+fn missing(dir: String, component: String, left: Vec<String>, name: &str) -> Result<Place> {
+    let mut below = vec![component];
+    below.extend(left.into_iter().rev().filter(|component| !matches!(component.as_str(), "" | ".")));
+    if below.iter().any(|component| component == "..") {
+        return Err(Error::NotFound { path: name.to_owned() });
+    }
+    Ok(Place { dir, below, found: None })
+}
+
+/// What is at an absolute path, a link in its last component not followed.
+pub(super) async fn head(shared: &Shared, path: &str) -> Result<Option<Metadata>> {
+    let options = ContainerArchiveInfoOptionsBuilder::default().path(path).build();
+    let call = shared.engine.docker().get_container_archive_info(&shared.id, Some(options));
+    let stat = match shared.engine.call("look up a path in the container", CALL_TIMEOUT, call).await {
+        Ok(stat) => stat,
+        Err(Error::Engine { status: Some(404), .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let size = u64::try_from(stat.size).unwrap_or(0);
+    let modified = stat.modification_time.as_deref().and_then(parse_time).unwrap_or(SystemTime::UNIX_EPOCH);
+    Ok(Some(Metadata::new(kind(stat.file_mode), size, permissions(stat.file_mode), modified)))
+}
+
+/// The kind in a `mode` of the engine, which is Go's `os.FileMode`.
+fn kind(mode: u32) -> FileKind {
+    let has = |bit: u32| mode & 1 << bit != 0;
+    // An engine may set the bit of a directory beside that of a link.
+    match () {
+        () if has(27) => FileKind::Symlink,
+        () if has(31) => FileKind::Directory,
+        () if has(26) && has(21) => FileKind::CharDevice,
+        () if has(26) => FileKind::BlockDevice,
+        () if has(25) => FileKind::Fifo,
+        () if has(24) => FileKind::Socket,
+        () if has(19) => FileKind::Unknown,
+        () => FileKind::File,
+    }
+}
+
+/// The permission bits in a `mode` of the engine as the kernel has them.
+fn permissions(mode: u32) -> u32 {
+    let bit = |go: u32, unix: u32| if mode & 1 << go == 0 { 0 } else { unix };
+    mode & 0o777 | bit(23, 0o4000) | bit(22, 0o2000) | bit(20, 0o1000)
+}
+
+/// The time of an engine, in its own time zone.
+fn parse_time(text: &str) -> Option<SystemTime> {
+    if text.ends_with('Z') {
+        return humantime::parse_rfc3339(text).ok();
+    }
+    let (local, zone) = text.split_at_checked(text.len().checked_sub(6)?)?;
+    let local = humantime::parse_rfc3339(&format!("{local}Z")).ok()?;
+    let (hours, minutes) = zone.get(1..)?.split_once(':')?;
+    let shift = Duration::from_secs(hours.parse::<u64>().ok()? * 3600 + minutes.parse::<u64>().ok()? * 60);
+    if zone.starts_with('+') { local.checked_sub(shift) } else { local.checked_add(shift) }
+}
+
+/// What the link at an absolute path holds. The engine's `HEAD` says where it leads instead.
+pub(super) async fn link_target(shared: &Shared, path: &str, name: &str) -> Result<LinkTarget> {
+    let entry = first_entry(shared, path).await?;
+    match entry {
+        First { kind: EntryType::Symlink, target: Some(target), .. } => Ok(LinkTarget::new(target)),
+        _ => Err(Error::NotALink { path: name.to_owned() }),
+    }
+}
+
+/// The header of the first entry in an archive of the engine.
+pub(super) struct First {
+    pub(super) kind: EntryType,
+    pub(super) target: Option<Vec<u8>>,
+    pub(super) uid: u64,
+    pub(super) gid: u64,
+}
+
+pub(super) async fn first_entry(shared: &Shared, path: &str) -> Result<First> {
+    let head = first_bytes(shared, path).await?;
+    let odd = |detail: String| Error::Engine {
+        operation: format!("read `{}` from the container", escape_bytes(path.as_bytes())),
+        status: None,
+        message: detail,
+    };
+    let mut archive = Archive::new(head);
+    let mut entries = archive.entries().map_err(|error| odd(error.to_string()))?;
+    let entry = entries.next().ok_or_else(|| odd("the archive is empty".to_owned()))?;
+    let entry = entry.map_err(|error| odd(error.to_string()))?;
+    let header = entry.header();
+    Ok(First {
+        kind: header.entry_type(),
+        target: entry.link_name_bytes().map(|target| target.into_owned()),
+        uid: header.uid().unwrap_or(0),
+        gid: header.gid().unwrap_or(0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_any_zone_are_read() {
+        let utc = parse_time("2026-11-30T21:24:02.226982139Z").unwrap();
+        assert_eq!(parse_time("2026-11-30T22:54:02.226982139+01:30"), Some(utc));
+        assert_eq!(parse_time("2026-11-30T20:24:02.226982139-01:00"), Some(utc));
+        assert_eq!(parse_time("yesterday"), None);
+    }
+
+    #[test]
+    fn modes_of_the_engine_are_translated() {
+        assert_eq!(kind(0x0800_01ff), FileKind::Symlink);
+        assert_eq!(kind(0x8800_01ff), FileKind::Symlink);
+        assert_eq!(kind(1 << 31 | 0o755), FileKind::Directory);
+        assert_eq!(kind(1 << 26 | 1 << 21), FileKind::CharDevice);
+        assert_eq!(permissions(1 << 23 | 1 << 20 | 0o751), 0o5751);
+    }
+}

@@ -1,0 +1,118 @@
+//! Unpacking a tree in a container.
+
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use tokio_util::io::ReaderStream;
+
+use super::engine_files::upload_error;
+use super::engine_walk::{Last, Place, resolve};
+use super::paused::paused;
+use super::spool::temporary_file;
+use super::tar_emit::{self, Names};
+use super::tar_index::{Bounds, Entry, Index, Policy, clean_name, read_index, refused};
+use super::transfer::{consume, produce, upload};
+use super::tree_plan::plan;
+use crate::container::shared::Shared;
+use crate::error::{Error, Result};
+use crate::files::{ArchiveReport, Content, UnpackOptions};
+use crate::path::WorkspacePath;
+
+/// Unpacks `tar` below `dir`. Everything is read and checked first, so that nothing is written of
+/// an archive that has an entry to be refused.
+pub(crate) async fn put_archive(
+    shared: &Arc<Shared>,
+    dir: &WorkspacePath,
+    tar: Content,
+    options: UnpackOptions,
+) -> Result<ArchiveReport> {
+    shared.monitor.check_open()?;
+    shared
+        .guard(async {
+            let index = take_apart(tar, options, dir).await?;
+            let report = ArchiveReport::new(index.entries.len() as u64, index.bytes);
+            let (held, dir) = (Arc::clone(shared), dir.clone());
+            paused(shared, async move { unpack(&held, &dir, index).await }).await?;
+            Ok(report)
+        })
+        .await
+}
+
+async fn take_apart(tar: Content, options: UnpackOptions, dir: &WorkspacePath) -> Result<Index> {
+    let bounds = Bounds {
+        max_bytes: options.max_bytes.unwrap_or(u64::MAX),
+        max_entries: options.max_entries.unwrap_or(u64::MAX),
+    };
+    let data = temporary_file().await?;
+    let what = dir.as_str().to_owned();
+    let failed = |error| Error::from_io("read the archive for", dir.as_str(), error);
+    let chunks = ReaderStream::with_capacity(tar.into_reader(), 64 * 1024);
+    let chunks = chunks.map(|chunk| chunk.map_err(failed));
+    consume(chunks, move |reader| read_index(reader, data, bounds, &what, &mut Strict)).await
+}
+
+/// Refuses what would land outside and what is no file, directory or link.
+struct Strict;
+
+impl Policy for Strict {
+    fn place(&mut self, raw: &[u8]) -> Result<Option<Vec<u8>>> {
+        let name = clean_name(raw)?;
+        // The directory itself keeps its mode.
+        Ok(Some(name).filter(|name| !name.is_empty()))
+    }
+
+    fn special(&mut self, name: &[u8]) -> Result<()> {
+        Err(refused(name, "it is a device, FIFO or socket"))
+    }
+}
+
+async fn unpack(shared: &Shared, dir: &WorkspacePath, index: Index) -> Result<()> {
+    let place = resolve(shared, dir, Last::Follow).await?;
+    if place.found.is_some_and(|found| !found.is_dir()) {
+        return Err(Error::NotADirectory { path: dir.as_str().to_owned() });
+    }
+    let Index { entries, data, bytes } = index;
+    let mut entries = plan(shared, &place, entries).await?;
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let target = closest(shared, &place, &mut entries);
+    let len = bytes + entries.len() as u64 * 1024;
+    let archive = produce(move |out| {
+        for entry in &entries {
+            tar_emit::emit(out, entry, &data, Names::Dotted)?;
+        }
+        tar_emit::finish(out)
+    });
+    let uploaded = upload(shared, &target, len, archive).await;
+    uploaded.map_err(|error| match upload_error(error, dir.as_str()) {
+        // The engine names what it refuses only in words.
+        Error::IsADirectory { .. } => refused(b"", "an entry would replace a directory"),
+        Error::NotADirectory { .. } => refused(b"", "a directory would replace something else"),
+        other => other,
+    })
+}
+
+/// The directory to unpack in, to which the names are made relative: the one that was asked for,
+/// because the engine judges by it whether it may be written to, unless a link leads elsewhere.
+fn closest(shared: &Shared, place: &Place, entries: &mut [Entry]) -> String {
+    let prefix = place.dir.strip_prefix(shared.root.trim_end_matches('/')).unwrap_or_default();
+    let prefix = match prefix.trim_start_matches('/') {
+        "" => return shared.root.clone(),
+        prefix => format!("{prefix}/").into_bytes(),
+    };
+    let targets = |entry: &Entry| match &entry.kind {
+        super::tar_index::EntryKind::HardLink(target) => target.starts_with(&prefix),
+        _ => true,
+    };
+    if !entries.iter().all(|entry| entry.name.starts_with(&prefix) && targets(entry)) {
+        return shared.root.clone();
+    }
+    for entry in entries {
+        entry.name.drain(..prefix.len());
+        if let super::tar_index::EntryKind::HardLink(target) = &mut entry.kind {
+            target.drain(..prefix.len());
+        }
+    }
+    place.dir.clone()
+}

@@ -1,0 +1,3 @@
+# mkdir.sh ROOT PATH: makes the directory PATH and its missing parents.
+need readlink mkdir
+walk "$1/" follow directory

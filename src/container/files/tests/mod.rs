@@ -1,0 +1,5 @@
+//! What both ways of reaching files must do, in real containers.
+
+mod confinement;
+mod operations;
+mod rig;

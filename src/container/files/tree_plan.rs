@@ -1,0 +1,216 @@
+//! Where the entries of an archive land in a paused container, decided before any is written.
+
+use std::collections::{BTreeSet, HashMap};
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+
+use super::capabilities::hidden;
+use super::engine_walk::{Place, head, link_target};
+use super::tar_index::{Entry, EntryKind, refused};
+use crate::container::lookup::join;
+use crate::container::shared::Shared;
+use crate::error::Result;
+use crate::files::{FileKind, escape_bytes};
+
+/// How many links are followed before they count as a loop, as in Linux.
+const MAX_LINKS: usize = 40;
+
+/// How many directories are looked up at the same time.
+const AT_ONCE: usize = 16;
+
+/// The components of a path below the workspace root, without links.
+type Real = Vec<Vec<u8>>;
+
+/// What is at a path, as far as it matters.
+#[derive(Clone, Debug)]
+enum There {
+    Nothing,
+    Directory,
+    Link(Vec<u8>),
+    Other,
+}
+
+/// The state that the archive finds and leaves.
+pub(super) struct Plan<'a> {
+    shared: &'a Shared,
+    /// Where the archive is unpacked.
+    base: Real,
+    /// What the container has, looked up as it is needed.
+    found: HashMap<Real, There>,
+    /// What the archive has made so far; it hides what the container has.
+    made: HashMap<Real, There>,
+    /// The entries in order, with names below the workspace root.
+    entries: Vec<Entry>,
+}
+
+/// Gives every entry the name, below the workspace root, that it lands at. No component of one is
+/// a link, so that the engine follows none.
+pub(super) async fn plan(shared: &Shared, place: &Place, entries: Vec<Entry>) -> Result<Vec<Entry>> {
+    let below_root = place.dir.strip_prefix(shared.root.trim_end_matches('/')).unwrap_or_default();
+    let existing: Real = below_root.split('/').filter(|name| !name.is_empty()).map(Into::into).collect();
+    let mut base = existing.clone();
+    base.extend(place.below.iter().map(|name| name.clone().into_bytes()));
+    let mut plan = Plan { shared, base, found: HashMap::new(), made: HashMap::new(), entries: Vec::new() };
+    for end in 0..=existing.len() {
+        plan.found.insert(existing[..end].to_vec(), There::Directory);
+    }
+    for end in existing.len() + 1..=plan.base.len() {
+        plan.make_directory(plan.base[..end].to_vec());
+    }
+    plan.look_ahead(&entries).await?;
+    for entry in entries {
+        plan.add(entry).await?;
+    }
+    Ok(plan.entries)
+}
+
+impl Plan<'_> {
+    /// Looks up all directories of the archive that the container may have, a level at a time.
+    async fn look_ahead(&mut self, entries: &[Entry]) -> Result<()> {
+        let mut directories: BTreeSet<(usize, Real)> = BTreeSet::new();
+        for entry in entries {
+            let elements: Real = entry.name.split(|byte| *byte == b'/').map(<[u8]>::to_vec).collect();
+            let own = matches!(entry.kind, EntryKind::Directory);
+            for end in 1..elements.len() + usize::from(own) {
+                let path = [self.base.as_slice(), &elements[..end]].concat();
+                directories.insert((path.len(), path));
+            }
+        }
+        let deepest = directories.last().map_or(0, |(depth, _)| *depth);
+        for depth in 0..=deepest {
+            let level = directories.range((depth, Vec::new())..(depth + 1, Vec::new()));
+            let wanted: Vec<Real> =
+                level.map(|(_, path)| path).filter(|path| self.is_unknown(path)).cloned().collect();
+            let shared = self.shared;
+            let found: Vec<(Real, There)> = stream::iter(wanted)
+                .map(|path| async move { look_up(shared, &path).await.map(|there| (path, there)) })
+                .buffer_unordered(AT_ONCE)
+                .try_collect()
+                .await?;
+            self.found.extend(found);
+        }
+        Ok(())
+    }
+
+    /// Whether only the container can say what is at `path`: its parent is a directory there.
+    fn is_unknown(&self, path: &Real) -> bool {
+        let parent = path[..path.len().saturating_sub(1)].to_vec();
+        !self.made.contains_key(path)
+            && !self.found.contains_key(path)
+            && !self.made.contains_key(&parent)
+            && matches!(self.found.get(&parent), Some(There::Directory))
+    }
+
+    async fn there(&mut self, path: &Real) -> Result<There> {
+        if let Some(there) = self.made.get(path).or_else(|| self.found.get(path)) {
+            return Ok(there.clone());
+        }
+        // Below what the container does not have nothing need be looked up.
+        if !self.is_unknown(path) {
+            return Ok(There::Nothing);
+        }
+        let there = look_up(self.shared, path).await?;
+        self.found.insert(path.clone(), there.clone());
+        Ok(there)
+    }
+
+    /// Follows `names` from the base as a directory, and makes what is missing of it.
+    async fn directory(&mut self, names: &[Vec<u8>], entry: &[u8]) -> Result<Real> {
+        let mut real = self.base.clone();
+        let mut left: Vec<Vec<u8>> = names.iter().rev().cloned().collect();
+        let mut links = 0;
+        while let Some(name) = left.pop() {
+            match name.as_slice() {
+                b"" | b"." => continue,
+                b".." if real.pop().is_none() => {
+                    return Err(refused(entry, "it leads outside of the workspace"));
+                }
+                b".." => continue,
+                _ => real.push(name),
+            }
+            match self.there(&real).await? {
+                There::Directory => {}
+                There::Nothing => self.make_directory(real.clone()),
+                There::Other => return Err(refused(entry, "a component of its name is not a directory")),
+                There::Link(target) => {
+                    links += 1;
+                    if target.starts_with(b"/") {
+                        return Err(refused(entry, "it leads through a link outside of the workspace"));
+                    }
+                    if links > MAX_LINKS {
+                        return Err(refused(entry, "it leads through too many links"));
+                    }
+                    real.pop();
+                    left.extend(target.split(|byte| *byte == b'/').rev().map(<[u8]>::to_vec));
+                }
+            }
+        }
+        Ok(real)
+    }
+
+    /// Notes a directory, and adds an entry for it.
+    fn make_directory(&mut self, real: Real) {
+        let mut entry = super::engine_files::made(self.shared, &[], EntryKind::Directory);
+        entry.name = real.join(&b'/');
+        self.entries.push(entry);
+        self.made.insert(real, There::Directory);
+    }
+
+    async fn add(&mut self, mut entry: Entry) -> Result<()> {
+        let elements: Vec<Vec<u8>> = entry.name.split(|byte| *byte == b'/').map(<[u8]>::to_vec).collect();
+        let name = std::mem::take(&mut entry.name);
+        entry.uid = self.shared.user.uid.into();
+        entry.gid = self.shared.user.gid.into();
+        let Some((last, parents)) = elements.split_last() else { return Ok(()) };
+        if matches!(entry.kind, EntryKind::Directory) {
+            let real = self.directory(&elements, &name).await?;
+            entry.name = real.join(&b'/');
+            self.entries.push(entry);
+            return Ok(());
+        }
+        let mut real = self.directory(parents, &name).await?;
+        real.push(last.clone());
+        let known = self.made.get(&real).or_else(|| self.found.get(&real));
+        if matches!(known, Some(There::Directory)) {
+            return Err(refused(&name, "it would replace a directory"));
+        }
+        let there = match &mut entry.kind {
+            EntryKind::Symlink(target) => There::Link(target.clone()),
+            EntryKind::HardLink(target) => {
+                let elements: Vec<Vec<u8>> = target.split(|byte| *byte == b'/').map(<[u8]>::to_vec).collect();
+                let Some((last, parents)) = elements.split_last() else { return Ok(()) };
+                let mut to = self.directory(parents, &name).await?;
+                to.push(last.clone());
+                *target = to.join(&b'/');
+                There::Other
+            }
+            EntryKind::File { .. } | EntryKind::Directory => There::Other,
+        };
+        entry.name = real.join(&b'/');
+        self.entries.push(entry);
+        self.made.insert(real, there);
+        Ok(())
+    }
+}
+
+/// What the container has at a path below the root.
+async fn look_up(shared: &Shared, path: &Real) -> Result<There> {
+    let mut absolute = shared.root.clone();
+    for name in path {
+        let Ok(name) = std::str::from_utf8(name) else {
+            // The engine's calls take text only, so that nobody could say what is there.
+            return Err(refused(&path.join(&b'/'), "the name of a directory is not UTF-8"));
+        };
+        absolute = join(&absolute, name);
+    }
+    hidden(shared, &absolute)?;
+    Ok(match head(shared, &absolute).await?.map(|found| found.kind) {
+        None => There::Nothing,
+        Some(FileKind::Directory) => There::Directory,
+        Some(FileKind::Symlink) => {
+            let target = link_target(shared, &absolute, &escape_bytes(&path.join(&b'/'))).await?;
+            There::Link(target.as_bytes().to_vec())
+        }
+        Some(_) => There::Other,
+    })
+}
