@@ -54,6 +54,8 @@ mod life_tests;
 #[cfg(test)]
 mod exec_tests;
 #[cfg(test)]
+mod life_tests;
+#[cfg(test)]
 mod process_tests;
 #[cfg(test)]
 mod test_container;

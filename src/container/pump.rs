@@ -73,14 +73,15 @@ impl Pump {
         Pump { output, start_line, outlet, held_up: Arc::default() }
     }
 
-    /// Carries output until the command has started or failed to.
+    /// Carries output until the command has started; without a start it has ended.
     pub(crate) async fn until_started(&mut self) -> Result<Pumped> {
         while self.start_line.state() == &Start::Pending {
-            if !self.step(None).await?.is_none_or(|stop| stop != Pumped::Ended) {
+            if self.step(None).await?.is_some() {
                 return Ok(Pumped::Ended);
             }
         }
-        Ok(Pumped::Started)
+        let failed = matches!(self.start_line.state(), Start::Failed(_));
+        Ok(if failed { Pumped::Ended } else { Pumped::Started })
     }
 
     /// Carries output to its end, or until there is none for `idle`. Time that a slow reader

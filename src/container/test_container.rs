@@ -10,8 +10,17 @@ use super::workspace::ContainerWorkspace;
 
 pub(crate) const BUSYBOX: &str = "agentworkspace/busybox:test";
 pub(crate) const DEBIAN: &str = "agentworkspace/debian:test";
-/// Holds nothing but a static busybox, `/busybox`.
-pub(crate) const STATIC: &str = "agentworkspace/static:test";
+/// Holds nothing but a static `/busybox`; made by [`make_scratch`].
+pub(crate) const STATIC: &str = "agentworkspace/scratch-busybox:test";
+
+/// Makes an image that has no shell.
+pub(crate) fn make_scratch() {
+    let script = format!(
+        "id=$(docker create {BUSYBOX} true) && docker cp -L $id:/bin/busybox - | docker import - {STATIC}; \
+         docker rm $id"
+    );
+    assert!(Host::new("sh").args(["-c", &script]).output().unwrap().status.success());
+}
 
 /// A container that is removed when the test ends.
 pub(crate) struct TestContainer {
