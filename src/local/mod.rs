@@ -10,6 +10,7 @@ mod descendants;
 mod driver;
 mod exec;
 mod feed;
+mod forget;
 mod leader;
 mod list;
 mod pack;
@@ -39,7 +40,13 @@ mod workspace;
 mod write;
 
 #[cfg(test)]
+mod cost_tests;
+#[cfg(test)]
 mod exec_tests;
+#[cfg(test)]
+mod owner_tests;
+#[cfg(test)]
+mod start_tests;
 #[cfg(test)]
 mod test_support;
 #[cfg(test)]

@@ -112,6 +112,13 @@ impl LocalWorkspace {
 
     /// Opens the directory that a command runs in.
     async fn command_dir(&self, command: &Command, dir: WorkspacePath) -> Result<OwnedFd> {
+        if command.user.is_some() && !self.capabilities().user {
+            return Err(Error::Unsupported {
+                operation: "running as another user".to_owned(),
+                backend: Kind::Local,
+                reason: "only root may switch users".to_owned(),
+            });
+        }
         let opened = self.on(&dir, |root, dir, _| {
             root.dir(dir.as_str()).map_err(|e| root::error("open the directory", dir.as_str(), e))
         });
