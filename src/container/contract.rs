@@ -1,4 +1,4 @@
-//! The workspace contract over a container: where its calls go.
+//! The contract of a workspace, kept by the engine's own calls.
 
 use async_trait::async_trait;
 
@@ -21,7 +21,7 @@ use crate::workspace::{Starter, Workspace};
 #[async_trait]
 impl Workspace for ContainerWorkspace {
     fn descriptor(&self) -> Descriptor {
-        Descriptor::new(Kind::Container, self.facts().reference.as_str(), self.shared().root.as_str())
+        Descriptor::new(Kind::Container, self.facts().reference.clone(), self.shared().root.clone())
     }
 
     fn details(&self) -> Details {
@@ -29,6 +29,7 @@ impl Workspace for ContainerWorkspace {
     }
 
     fn capabilities(&self) -> Capabilities {
+        // A shell in the container sends the signals and says how a command ended.
         let shell = self.shared().shell.is_some();
         Capabilities {
             start: shell,
@@ -36,7 +37,6 @@ impl Workspace for ContainerWorkspace {
             user: true,
             kill: shell,
             kill_is_complete: false,
-            // The engine reports a signal as 128 and its number.
             exact_signals: false,
             ..files::capabilities(self.shared())
         }
@@ -112,7 +112,7 @@ impl Workspace for ContainerWorkspace {
     }
 
     fn as_starter(&self) -> Option<&dyn Starter> {
-        if self.capabilities().start { Some(self) } else { None }
+        self.shared().shell.is_some().then_some(self as &dyn Starter)
     }
 
     async fn close(&self) -> Result<()> {

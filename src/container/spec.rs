@@ -196,7 +196,13 @@ fn mounts(options: &ContainerOptions, plan: &Plan) -> Vec<EngineMount> {
         read_only: Some(target == pause::DIRECTORY && !plan.seeds),
         // An empty volume takes content and owner from the image whenever it is mounted, which
         // must happen only once, before it is given to the workspace's user.
-        volume_options: Some(MountVolumeOptions { no_copy: Some(!plan.seeds), ..Default::default() }),
+        // A create that was given up makes the volume again, if it has been removed by then, and
+        // must label it so that it is found.
+        volume_options: Some(MountVolumeOptions {
+            no_copy: Some(!plan.seeds),
+            labels: Some(plan.labels.clone()),
+            ..Default::default()
+        }),
         ..Default::default()
     });
     own.chain(options.mounts.iter().filter_map(mount)).collect()

@@ -27,6 +27,8 @@ pub(super) const SHELL_RIGS: [(Image, &str); 4] = [
 pub(super) struct Rig {
     pub(super) id: String,
     pub(super) shared: Arc<Shared>,
+    /// Dropping it would close the workspace.
+    _workspace: ContainerWorkspace,
     image: Image,
     user: String,
 }
@@ -57,7 +59,8 @@ impl Rig {
         let options = AttachOptions::default().root("/work/root").user(user);
         let workspace = ContainerWorkspace::attach(&engine, &id, options).await.unwrap();
         std::mem::forget(made);
-        Rig { id, shared: Arc::clone(workspace.shared()), image, user: user.to_owned() }
+        let shared = Arc::clone(workspace.shared());
+        Rig { id, shared, _workspace: workspace, image, user: user.to_owned() }
     }
 
     /// Runs a shell script in the container as the workspace's user, with the root as its
