@@ -82,7 +82,10 @@ pub async fn links_may_point_anywhere(at: &Place) {
     let tar =
         before().symlink("a", "/etc").symlink("b", "../../..").symlink("c", "c").symlink("d", "/etc/x y");
     unpack(at, tar).await.must("unpack");
-    assert_eq!(at.done("cd t; readlink a b c d").await, "/etc\n../../..\nc\n/etc/x y\n");
+    assert_eq!(
+        at.done("cd t; for l in a b c d; do readlink $l; done").await,
+        "/etc\n../../..\nc\n/etc/x y\n"
+    );
     let tar = Tarball::new().file("a", b"file now", 0o644);
     unpack(at, tar).await.must("replace a link that leaves");
     assert_eq!(at.text("t/a").await, "file now");

@@ -28,12 +28,6 @@ pub trait Fixture: Debug + Send + Sync + 'static {
         vec![name.to_owned()]
     }
 
-    /// The absolute path of an executable file in the workspace's surroundings that `program`
-    /// runs when it is called `cat`: `cat` itself, or a multi-call binary.
-    fn cat_path(&self) -> String {
-        "/bin/cat".to_owned()
-    }
-
     /// The numbers of the user and the group that commands run as.
     fn ids(&self) -> (u32, u32);
 

@@ -105,8 +105,8 @@ impl Place {
         ran.out()
     }
 
-    /// A number that no other process on this machine has among its arguments; as seconds it is
-    /// years.
+    /// A number that no other process on this machine has among its arguments, fit for `sleep`: as
+    /// seconds it is years.
     pub fn marker(&self) -> String {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let next = NEXT.fetch_add(1, Ordering::Relaxed);

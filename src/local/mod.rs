@@ -11,6 +11,8 @@ mod driver;
 mod exec;
 mod forget;
 mod feed;
+mod feed;
+mod forget;
 mod leader;
 mod list;
 mod pack;

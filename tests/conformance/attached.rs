@@ -68,7 +68,8 @@ impl Fixture for AttachedFixture {
     async fn release(&self, site: Site, _: bool) {
         let closed = site.workspace.close().await;
         let container = self.used.lock().unwrap_or_else(PoisonError::into_inner).remove(&site.key);
-        let state = docker::must(&["inspect", "-f", "{{.State.Status}} {{.RestartCount}}", &site.key], b"").await;
+        let state =
+            docker::must(&["inspect", "-f", "{{.State.Status}} {{.RestartCount}}", &site.key], b"").await;
         assert_eq!(state.trim(), "running 0", "closing leaves the container as it was");
         closed.expect("the workspace closes");
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).extend(container);

@@ -76,7 +76,13 @@ pub(crate) async fn engine() -> Engine {
 }
 
 /// Runs a script in a container, as the numbers `user`, independently of the code under test.
-pub(crate) async fn script(recipe: &Recipe, container: &str, user: &str, script: &str, input: &[u8]) -> String {
+pub(crate) async fn script(
+    recipe: &Recipe,
+    container: &str,
+    user: &str,
+    script: &str,
+    input: &[u8],
+) -> String {
     let shell = recipe.shell();
     let mut arguments = vec!["exec", "-i", "-u", user, "-w", "/", container];
     arguments.extend(shell.iter().map(String::as_str));
@@ -106,7 +112,8 @@ pub(crate) async fn snapshot(recipe: &Recipe, container: &str, path: &str) -> St
 /// Writes a file outside as the workspace's user.
 pub(crate) async fn plant(recipe: &Recipe, container: &str, path: &str, data: &[u8]) {
     let (uid, gid) = recipe.ids();
-    script(recipe, container, &format!("{uid}:{gid}"), &format!("cat > {path}; chmod 666 {path}"), data).await;
+    script(recipe, container, &format!("{uid}:{gid}"), &format!("cat > {path}; chmod 666 {path}"), data)
+        .await;
 }
 
 /// Changes an owner with the rights of the engine.

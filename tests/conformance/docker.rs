@@ -8,7 +8,12 @@ use tokio::process::Command;
 pub(crate) async fn run(arguments: &[&str], input: &[u8]) -> Output {
     use tokio::io::AsyncWriteExt as _;
     let mut command = Command::new("docker");
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
     let mut child = command.spawn().expect("the docker command line; see `make engine`");
     let mut stdin = child.stdin.take().expect("a pipe");
     let fed = async move { stdin.write_all(input).await };
@@ -41,10 +46,15 @@ pub(crate) async fn alive(container: &str, marker: &str) -> usize {
 /// Containers, volumes and networks that the process `pid` owns, as lines for a report.
 pub(crate) fn owned_by(pid: u32) -> Vec<String> {
     let filter = format!("label=agentworkspace.owner.pid={pid}");
-    let lists = [("container", vec!["ps", "-aq"]), ("volume", vec!["volume", "ls", "-q"]), ("network", vec!["network", "ls", "-q"])];
+    let lists = [
+        ("container", vec!["ps", "-aq"]),
+        ("volume", vec!["volume", "ls", "-q"]),
+        ("network", vec!["network", "ls", "-q"]),
+    ];
     let mut found = Vec::new();
     for (kind, arguments) in lists {
-        let output = std::process::Command::new("docker").args(arguments).args(["--filter", &filter]).output();
+        let output =
+            std::process::Command::new("docker").args(arguments).args(["--filter", &filter]).output();
         // Without an engine nothing was made in one.
         let Ok(output) = output else { continue };
         found.extend(String::from_utf8_lossy(&output.stdout).lines().map(|id| format!("{kind} {id}")));

@@ -61,9 +61,15 @@ fn trials(target: &Target, runtime: &Arc<Runtime>) -> Vec<Trial> {
 
 fn run(target: &Target, case: &Case, name: &str, runtime: &Runtime) -> Result<(), Failed> {
     let apart = target.user.is_some() || case.mode == Mode::Alone;
-    if apart && !again::is_child() {
-        return again::run(name, target.user).map_err(Failed::from);
-    }
-    panics::forget();
-    runtime.block_on(case.check(target.fixture.clone())).map_err(|text| Failed::from(panics::explain(text)))
+    let result = if apart && !again::is_child() {
+        again::run(name, target.user)
+    } else {
+        panics::forget();
+        runtime.block_on(case.check(target.fixture.clone())).map_err(panics::explain)
+    };
+    // At once, because the whole run takes minutes and its own report comes at the end.
+    result.map_err(|text| {
+        eprintln!("{name}: {text}\n");
+        Failed::from(text)
+    })
 }
