@@ -47,6 +47,8 @@
 //!
 //! Linux only. The library logs through [`tracing`] and never prints.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 #[cfg(feature = "container")]
 pub mod container;
 #[cfg(target_os = "linux")]

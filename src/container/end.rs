@@ -1,5 +1,7 @@
 //! How a command ended, after its output has.
 
+use std::convert::Infallible;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::kill;
@@ -164,13 +166,40 @@ async fn exit_time(monitor: &Monitor, exec: &str, patience: Duration) -> Option<
     }
 }
 
-/// Whether the output of a command that ended by itself was cut off from a process it left
-/// behind: engines wait 2 s for those and then end the stream.
-pub(crate) async fn is_detached(shared: &Shared, exec: &str, began: Instant, output_ended: Instant) -> bool {
-    const HELD: Duration = Duration::from_millis(1500);
-    if output_ended - began < HELD {
-        return false;
+/// Whether the program itself had exited some time before its output ended: then the engine has cut
+/// the output off from a process that was left behind.
+#[derive(Debug, Default)]
+pub(crate) struct Exit {
+    /// Since when the engine has not said that it runs.
+    seen: Mutex<Option<Instant>>,
+}
+
+impl Exit {
+    /// Asks the engine from time to time whether the program still runs; never ends.
+    ///
+    /// An engine keeps the output open for 2 s at most once the program has exited, so a question
+    /// a second cannot miss that. Until the output is closed Docker leaves it unanswered.
+    pub(crate) async fn watch(&self, shared: &Shared, exec: &str) -> Infallible {
+        loop {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            self.set(Some(Instant::now()));
+            match shared.engine.exec_state(exec).await {
+                Ok(state) if state.running => self.set(None),
+                Ok(_) => return std::future::pending().await,
+                // Nothing is known, and what ends the command will say why.
+                Err(_) => self.set(None),
+            }
+        }
     }
-    let died = exit_time(&shared.monitor, exec, EVENT_DELAY).await;
-    died.is_some_and(|died| output_ended.saturating_duration_since(died) > HELD)
+
+    /// Whether it came long before this moment.
+    pub(crate) fn is_before(&self, output_ended: Instant) -> bool {
+        const LONG: Duration = Duration::from_millis(800);
+        let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.is_some_and(|seen| output_ended.saturating_duration_since(seen) > LONG)
+    }
+
+    fn set(&self, seen: Option<Instant>) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+    }
 }

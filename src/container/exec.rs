@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::end::{Ended, conclude, is_detached};
+use super::end::{Ended, Exit, conclude};
 use super::launch::{Launched, Leash, launch};
 use super::plan::{START_TIMEOUT, plan};
 use super::pump::{Outlet, Pump, Pumped, feed};
@@ -53,12 +53,17 @@ async fn run(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -> 
     drop(turn);
     leash.target.leader = pump.start_line.leader().map(str::to_owned);
     let began = Instant::now();
+    let exit = Exit::default();
 
     let cause = match started {
         Pumped::Started => {
             let input = command.stdin.take().unwrap_or_else(Content::empty).into_reader();
             let feeding = feed(input, streams.input, false);
-            watch(&command, began, &mut pump, &mut leash, feeding).await?
+            let watching = watch(&command, began, &mut pump, &mut leash, feeding);
+            tokio::select! {
+                cause = watching => cause?,
+                never = exit.watch(shared, &streams.id) => match never {},
+            }
         }
         _ => Cause::Ended,
     };
@@ -75,10 +80,17 @@ async fn run(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -> 
                 start_line: &pump.start_line,
                 began: launched,
             };
-            conclude(shared, &ended).await?
+            match conclude(shared, &ended).await {
+                Err(error @ (Error::Spawn { .. } | Error::OutsideWorkspace { .. })) => {
+                    // Nothing was started, so there is nothing to end.
+                    leash.release();
+                    return Err(error);
+                }
+                concluded => concluded?,
+            }
         }
     };
-    let detached = cause == Cause::Ended && is_detached(shared, &streams.id, began, output_ended).await;
+    let detached = cause == Cause::Ended && exit.is_before(output_ended);
     if cause == Cause::Ended {
         match command.leftovers {
             Leftovers::Kill => leash.kill().await?,

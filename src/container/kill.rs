@@ -8,7 +8,7 @@ use bollard::query_parameters::KillContainerOptionsBuilder;
 use futures::StreamExt as _;
 use tokio::time::Instant;
 
-use super::engine::SLOW_CALL_TIMEOUT;
+use super::engine::{Engine, SLOW_CALL_TIMEOUT};
 use super::launch::in_background;
 use super::plan::no_shell;
 use super::raw_exec::RawExec;
@@ -61,28 +61,33 @@ impl Target {
 
 /// Sends `signal` once to every process of a command; whether there was one.
 pub(crate) async fn signal(shared: &Shared, target: &Target, signal: Signal) -> Result<bool> {
-    let met = sweep(shared, target.user, signal.number(), &target.marker, &target.known()).await?;
+    let met =
+        sweep(&shared.engine, shared, target.user, signal.number(), &target.marker, &target.known()).await?;
     Ok(!met.is_empty())
 }
 
 /// Whether a process can be started in the container, and so its first process lives.
 pub(crate) async fn is_alive(shared: &Shared) -> bool {
-    sweep(shared, shared.user, 0, "no variable is called this=", &[]).await.is_ok()
+    sweep(&shared.engine, shared, shared.user, 0, "no variable is called this=", &[]).await.is_ok()
 }
 
 /// Ends every process of a command, and returns once none is left.
 pub(crate) async fn kill(shared: &Shared, target: &Target) -> Result<()> {
+    kill_by(&shared.engine, shared, target).await
+}
+
+async fn kill_by(engine: &Engine, shared: &Shared, target: &Target) -> Result<()> {
     let deadline = Instant::now() + KILL_TIMEOUT;
-    let ended = || async { has_ended(shared, target.exec.as_deref()).await };
-    match sweep_until(shared, target.user, &target.marker, target.known(), deadline, ended).await {
+    let ended = || async { has_ended(engine, target.exec.as_deref()).await };
+    match sweep_until(engine, shared, target.user, &target.marker, target.known(), deadline, ended).await {
         Ok(()) => Ok(()),
         Err(error) if shared.owned => {
             // Better no workspace than one where something runs on that was to be ended.
             tracing::warn!(container = %shared.id, %error, "killing the container: a command in it cannot be ended");
             let options = KillContainerOptionsBuilder::default().signal("SIGKILL").build();
-            let call = shared.engine.docker().kill_container(&shared.id, Some(options));
-            shared.engine.call("kill the container", SLOW_CALL_TIMEOUT, call).await?;
-            shared.monitor.check(&shared.engine, &shared.id).await
+            let call = engine.docker().kill_container(&shared.id, Some(options));
+            engine.call("kill the container", SLOW_CALL_TIMEOUT, call).await?;
+            shared.monitor.check(engine, &shared.id).await
         }
         Err(error) => Err(error),
     }
@@ -92,7 +97,13 @@ pub(crate) async fn kill(shared: &Shared, target: &Target) -> Result<()> {
 pub(crate) fn spawn_kill(shared: &Arc<Shared>, target: Target) {
     let owner = shared.clone();
     in_background(shared, async move {
-        if let Err(error) = kill(&owner, &target).await {
+        // A connection of its own: those of the workspace are driven by another runtime, which may be
+        // shutting down.
+        let killed = match Engine::connect_to(owner.engine.address()).await {
+            Ok(engine) => kill_by(&engine, &owner, &target).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = killed {
             tracing::error!(container = %owner.id, %error, "a dropped command could not be ended");
         }
     });
@@ -110,7 +121,7 @@ pub(crate) async fn end_everything(shared: &Arc<Shared>) -> Result<()> {
     let deadline = Instant::now() + KILL_TIMEOUT;
     let marker = shared.execs.family_marker();
     for user in users {
-        sweep_until(shared, user, &marker, Vec::new(), deadline, || async { true }).await?;
+        sweep_until(&shared.engine, shared, user, &marker, Vec::new(), deadline, || async { true }).await?;
     }
     waited.map_err(|_| Error::Timeout {
         operation: "ending the commands of the workspace".to_owned(),
@@ -120,6 +131,7 @@ pub(crate) async fn end_everything(shared: &Arc<Shared>) -> Result<()> {
 
 /// Sweeps with SIGKILL until nothing is left and `ended` agrees.
 async fn sweep_until<E: Future<Output = bool>>(
+    engine: &Engine,
     shared: &Shared,
     user: UserIds,
     marker: &str,
@@ -128,13 +140,13 @@ async fn sweep_until<E: Future<Output = bool>>(
     ended: impl Fn() -> E,
 ) -> Result<()> {
     loop {
-        let mut swept = sweep(shared, user, Signal::KILL.number(), marker, &known).await;
+        let mut swept = sweep(engine, shared, user, Signal::KILL.number(), marker, &known).await;
         if let Ok(left) = &swept
             && !left.is_empty()
             && user != ROOT
         {
             // What changed its user cannot be signaled by the command's own.
-            swept = sweep(shared, ROOT, Signal::KILL.number(), marker, left).await;
+            swept = sweep(engine, shared, ROOT, Signal::KILL.number(), marker, left).await;
         }
         let problem = match swept {
             Ok(left) if left.is_empty() => {
@@ -149,7 +161,7 @@ async fn sweep_until<E: Future<Output = bool>>(
                 format!("{count} of its processes cannot be ended")
             }
             Err(error) => {
-                if !has_container(shared).await {
+                if !has_container(engine, shared).await {
                     return Ok(());
                 }
                 error.to_string()
@@ -168,11 +180,11 @@ async fn sweep_until<E: Future<Output = bool>>(
 
 /// Whether the engine has seen the end of an exec. It may not even have seen its start when a
 /// command is dropped at once, so a while is given.
-async fn has_ended(shared: &Shared, exec: Option<&str>) -> bool {
+async fn has_ended(engine: &Engine, exec: Option<&str>) -> bool {
     let Some(exec) = exec else { return true };
     let deadline = Instant::now() + NOTICE;
     loop {
-        match shared.engine.exec_state(exec).await {
+        match engine.exec_state(exec).await {
             Ok(state) if !state.running && state.exit_code.is_some() => return true,
             Err(Error::Engine { status: Some(404), .. }) => return true,
             _ if Instant::now() >= deadline => return false,
@@ -182,8 +194,8 @@ async fn has_ended(shared: &Shared, exec: Option<&str>) -> bool {
 }
 
 /// Whether the container still runs; a paused one does.
-async fn has_container(shared: &Shared) -> bool {
-    match shared.monitor.check(&shared.engine, &shared.id).await {
+async fn has_container(engine: &Engine, shared: &Shared) -> bool {
+    match shared.monitor.check(engine, &shared.id).await {
         Err(error) => !error.is_gone(),
         Ok(()) => true,
     }
@@ -191,6 +203,7 @@ async fn has_container(shared: &Shared) -> bool {
 
 /// Runs the script once as `user`; gives the processes that it met last, as `pid:start`.
 async fn sweep(
+    engine: &Engine,
     shared: &Shared,
     user: UserIds,
     signal: i32,
@@ -205,7 +218,7 @@ async fn sweep(
     let exec = RawExec { args, env: Vec::new(), user: user.to_string(), dir: "/".to_owned(), stdin: false };
     let run = async {
         let _gate = shared.pause_gate.read().await;
-        let mut streams = shared.engine.start_exec(&shared.id, exec).await?;
+        let mut streams = engine.start_exec(&shared.id, exec).await?;
         let mut report = Vec::new();
         while let Some(chunk) = streams.output.next().await {
             if let OutputChunk::Stdout(bytes) = chunk?

@@ -11,26 +11,30 @@ use super::options::{AttachOptions, ContainerOptions, Mount, Profile};
 use super::removal;
 use super::{ContainerWorkspace, Engine, Progress};
 use crate::error::{Error, GoneReason, ImageErrorKind, Result};
+use crate::workspace::Workspace as _;
 
-async fn engine() -> Engine {
+pub(super) async fn engine() -> Engine {
     match Engine::connect().await {
         Ok(engine) => engine,
         Err(error) => panic!("{error}; `make engine` starts one"),
     }
 }
 
-fn test_image() -> String {
+pub(super) fn test_image() -> String {
     std::env::var("AGENTWORKSPACE_TEST_IMAGE").unwrap_or_else(|_| "agentworkspace/busybox:test".to_owned())
 }
 
 /// An image of nothing but one program, which is no shell.
 const STATIC_IMAGE: &str = "agentworkspace/static:test";
 
-fn options() -> ContainerOptions {
+/// The program.
+const STATIC_PROGRAM: &str = "/busybox";
+
+pub(super) fn options() -> ContainerOptions {
     ContainerOptions::new(test_image())
 }
 
-async fn create(engine: &Engine, options: ContainerOptions) -> ContainerWorkspace {
+pub(super) async fn create(engine: &Engine, options: ContainerOptions) -> ContainerWorkspace {
     ContainerWorkspace::create(engine, options, |_| {}).await.unwrap()
 }
 
@@ -62,7 +66,7 @@ fn labelled(test: &str) -> (ContainerOptions, String) {
 }
 
 /// Runs a command as root in a container, to its end.
-async fn run(workspace: &ContainerWorkspace, args: &[&str]) -> (String, i64) {
+pub(super) async fn run(workspace: &ContainerWorkspace, args: &[&str]) -> (String, i64) {
     use futures::StreamExt as _;
     let exec = super::raw_exec::RawExec {
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
@@ -86,11 +90,11 @@ async fn a_closed_workspace_leaves_nothing() {
     let engine = engine().await;
     let workspace = create(&engine, options()).await;
     assert_eq!(count_of(&engine, &workspace).await, 1);
-    let (first, second) = tokio::join!(workspace.handle.closing.close(), workspace.handle.closing.close());
+    let (first, second) = tokio::join!(workspace.close(), workspace.close());
     first.and(second).unwrap();
     assert_eq!(count_of(&engine, &workspace).await, 0);
     assert!(matches!(workspace.shared().monitor.check_open(), Err(Error::Closed)));
-    workspace.handle.closing.close().await.unwrap();
+    workspace.close().await.unwrap();
 }
 
 #[test]
@@ -152,9 +156,9 @@ async fn an_image_without_a_shell_starts() {
     let engine = engine().await;
     let workspace = create(&engine, ContainerOptions::new(STATIC_IMAGE)).await;
     assert_eq!(workspace.shared().shell, None);
-    let (text, code) = run(&workspace, &["/busybox", "ls", "-ld", "/workspace"]).await;
+    let (text, code) = run(&workspace, &[STATIC_PROGRAM, "ls", "-ld", "/workspace"]).await;
     assert_eq!(code, 0, "{text}");
-    workspace.handle.closing.close().await.unwrap();
+    workspace.close().await.unwrap();
 }
 
 #[tokio::test]
@@ -166,7 +170,7 @@ async fn the_first_process_reaps_and_cannot_be_killed_from_inside() {
     let (text, code) = run(&workspace, &["sh", "-c", "(sleep 0.1 &); sleep 0.5; ps -o stat,comm"]).await;
     assert_eq!(code, 0, "{text}");
     assert!(!text.contains('Z'), "{text}");
-    workspace.handle.closing.close().await.unwrap();
+    workspace.close().await.unwrap();
 }
 
 #[tokio::test]
@@ -180,7 +184,7 @@ async fn a_read_only_container_has_a_root_that_can_be_written() {
     assert!(text.contains("/etc/x: Read-only file system"), "{text}");
     assert!(text.contains("1234:1235") && text.contains("pause\n"), "{text}");
     assert_eq!(count_of(&engine, &workspace).await, 3);
-    workspace.handle.closing.close().await.unwrap();
+    workspace.close().await.unwrap();
     assert_eq!(count_of(&engine, &workspace).await, 0);
 }
 
@@ -194,7 +198,7 @@ async fn a_strict_container_has_no_capability_and_is_not_root() {
     assert_eq!(code, 0, "{text}");
     assert!(text.starts_with("65534\n65534\n") && text.ends_with("wrote\n"), "{text}");
     assert!(text.contains("CapBnd:\t0000000000000000") && text.contains("NoNewPrivs:\t1"), "{text}");
-    workspace.handle.closing.close().await.unwrap();
+    workspace.close().await.unwrap();
 }
 
 #[tokio::test]
@@ -203,9 +207,9 @@ async fn the_root_belongs_to_the_user_and_links_in_it_are_refused() {
     let workspace = create(&engine, options().user("77").root("/opt/a/b")).await;
     let (text, _) = run(&workspace, &["stat", "-c", "%u %a %n", "/opt/a", "/opt/a/b"]).await;
     assert_eq!(text, "0 755 /opt/a\n77 755 /opt/a/b\n");
-    workspace.handle.closing.close().await.unwrap();
+    workspace.close().await.unwrap();
     let whole = create(&engine, options().root("/")).await;
-    whole.handle.closing.close().await.unwrap();
+    whole.close().await.unwrap();
     // In every Linux image busybox' applets are links.
     let error = ContainerWorkspace::create(&engine, options().root("/bin/sh/x"), |_| {}).await.unwrap_err();
     let is_refused = matches!(error, Error::InvalidArgument { .. } | Error::NotADirectory { .. });
@@ -231,7 +235,7 @@ async fn limits_are_set_and_reported() {
         "cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null; ulimit -n";
     let (text, _) = run(&workspace, &["sh", "-c", script]).await;
     assert_eq!(text, "67108864\n16384\n");
-    workspace.handle.closing.close().await.unwrap();
+    workspace.close().await.unwrap();
 }
 
 #[tokio::test]
@@ -245,7 +249,7 @@ async fn a_disk_limit_that_cannot_be_enforced_is_refused() {
         Ok(workspace) => {
             let limits = &workspace.facts().details.limits;
             assert!(limits.iter().any(|limit| limit.limit == "disk" && limit.value == "1073741824 bytes"));
-            workspace.handle.closing.close().await.unwrap();
+            workspace.close().await.unwrap();
         }
     }
     assert_eq!(count(&engine, &label).await, 0);
@@ -259,10 +263,10 @@ async fn an_attached_container_is_left() {
     let attached = ContainerWorkspace::attach(&engine, &id, AttachOptions::default()).await.unwrap();
     assert_eq!(attached.shared().root, "/workspace");
     assert_eq!(attached.facts().reference, workspace.facts().reference);
-    attached.handle.closing.close().await.unwrap();
+    attached.close().await.unwrap();
     let (_, code) = run(&workspace, &["true"]).await;
     assert_eq!(code, 0);
-    workspace.handle.closing.close().await.unwrap();
+    workspace.close().await.unwrap();
     let error = ContainerWorkspace::attach(&engine, &id, AttachOptions::default()).await.unwrap_err();
     assert!(matches!(error, Error::NoContainer { .. }), "{error}");
 }
@@ -276,9 +280,9 @@ async fn the_reference_is_what_the_engine_says() {
     let reference = workspace.facts().reference.clone();
     assert_eq!(Some(&reference), manifest.as_ref().or(inspected.image.as_ref()));
     assert!(reference.starts_with("sha256:") && reference.len() == 71);
-    workspace.handle.closing.close().await.unwrap();
+    workspace.close().await.unwrap();
     let again = create(&engine, options().require_digest(reference)).await;
-    again.handle.closing.close().await.unwrap();
+    again.close().await.unwrap();
 }
 
 #[tokio::test]
@@ -295,7 +299,7 @@ async fn progress_and_timings_are_told() {
     assert_eq!(*stages.lock().unwrap(), [Creating, Preparing, Starting, Ready]);
     let timings = workspace.timings();
     assert!(timings.pull.is_zero() && !timings.create.is_zero() && !timings.start.is_zero());
-    workspace.handle.closing.close().await.unwrap();
+    workspace.close().await.unwrap();
 }
 
 #[tokio::test]
@@ -319,7 +323,7 @@ async fn reason_of(end: impl AsyncFnOnce(&Engine, &str) -> Result<(), bollard::e
         Error::Gone { why } => why,
         error => panic!("{error}"),
     };
-    workspace.handle.closing.close().await.unwrap();
+    workspace.close().await.unwrap();
     reason
 }
 
@@ -372,7 +376,7 @@ async fn our_own_pause_is_not_somebody_elses() {
     engine.docker().unpause_container(&shared.id).await.unwrap();
     drop(gate);
     shared.monitor.when_running().await.unwrap();
-    workspace.handle.closing.close().await.unwrap();
+    workspace.close().await.unwrap();
 }
 
 #[tokio::test]
@@ -385,5 +389,5 @@ async fn running_out_of_memory_and_exits_of_execs_are_noted() {
     assert_eq!(code, 137);
     eventually("the engine tells of the oom", || async { monitor.oom_since(before) }).await;
     assert!(monitor.check_open().is_ok());
-    workspace.handle.closing.close().await.unwrap();
+    workspace.close().await.unwrap();
 }

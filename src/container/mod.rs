@@ -5,9 +5,13 @@
 
 mod accounts;
 mod attach;
+mod build;
+mod build_context;
+mod changes;
 mod check;
 mod cleanup;
 mod close;
+mod contract;
 mod create;
 mod end;
 mod engine;
@@ -30,6 +34,7 @@ mod plan;
 mod prepare;
 mod process;
 mod progress;
+mod prune;
 mod pull;
 mod pump;
 mod raw_exec;
@@ -42,11 +47,21 @@ mod supervise;
 mod workspace;
 
 #[cfg(test)]
+mod engine_tests;
+#[cfg(test)]
 mod life_tests;
+#[cfg(test)]
+mod exec_tests;
+#[cfg(test)]
+mod process_tests;
+#[cfg(test)]
+mod test_container;
 
 pub use engine::Engine;
 pub use options::{
-    Access, AttachOptions, ContainerOptions, HostPort, Mount, MountKind, Network, Profile, PullPolicy,
+    Access, AttachOptions, ContainerOptions, DEFAULT_PIDS_LIMIT, DEFAULT_ROOT, HostPort, Mount, MountKind,
+    Network, Profile, PullPolicy,
 };
 pub use progress::{Progress, Stage, Timings};
+pub use prune::{ListedWorkspace, PruneOptions, PruneReport, list, prune};
 pub use workspace::ContainerWorkspace;

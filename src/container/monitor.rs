@@ -131,10 +131,8 @@ impl Monitor {
         }
         let mut changes = self.condition.subscribe();
         let resumed = changes.wait_for(|condition| *condition != Condition::Paused);
-        match tokio::time::timeout(PAUSE_GRACE, resumed).await {
-            Ok(_) => self.check_open(),
-            Err(_) => Err(Error::Gone { why: GoneReason::ContainerPaused }),
-        }
+        let resumed = tokio::time::timeout(PAUSE_GRACE, resumed).await.is_ok();
+        if resumed { self.check_open() } else { Err(Error::Gone { why: GoneReason::ContainerPaused }) }
     }
 
     /// Waits until the workspace is closed, its container is gone, or has been paused for
@@ -183,7 +181,8 @@ impl Monitor {
         // The state does not tell a kill from an exit; the events, which are under way, do.
         let mut changes = self.condition.subscribe();
         let verdict = changes.wait_for(|condition| condition.rank() > 0);
-        let _told = tokio::time::timeout(VERDICT_GRACE, verdict).await;
+        // What it gives holds a lock on the condition, so it is dropped before the next line sets it.
+        drop(tokio::time::timeout(VERDICT_GRACE, verdict).await);
         self.set(Condition::Gone(match state.oom_killed {
             Some(true) => GoneReason::OutOfMemory,
             _ => GoneReason::ContainerExited { exit_code: state.exit_code },

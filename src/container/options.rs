@@ -249,6 +249,8 @@ macro_rules! setters {
     };
 }
 
+pub(super) use setters;
+
 setters!(ContainerOptions {
     /// Refuses another image than the one of this digest.
     require_digest: impl Into<String> => Some(require_digest.into());

@@ -122,16 +122,22 @@ async fn resolve_user(shared: &Shared, user: Option<&str>, program: &str) -> Res
     }
 }
 
-/// Names in the container's own environment that the command is not to have.
+/// Names in the container's own environment that the command is not to have. One that a shell does
+/// not take is not handed on by it either.
 async fn superfluous<'a>(shared: &'a Shared, env: &Environment) -> Result<Vec<&'a str>> {
     let names = shared.execs.config_env(shared).await?;
-    Ok(names.iter().map(String::as_str).filter(|name| !name.is_empty() && env.get(name).is_none()).collect())
+    Ok(names
+        .iter()
+        .map(String::as_str)
+        .filter(|name| survives_shell(name) && env.get(name).is_none())
+        .collect())
 }
 
 /// Whether a variable of this name passes through a shell unchanged. One whose name is no
 /// identifier is dropped by most shells.
 fn survives_shell(name: &str) -> bool {
-    let identifier = !name.starts_with(|c: char| c.is_ascii_digit())
+    let identifier = !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     identifier && !name.starts_with("BASH") && !SHELL_VARIABLES.contains(&name)
 }

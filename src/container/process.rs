@@ -70,7 +70,12 @@ async fn begin(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -
             let start_line = &pump.start_line;
             let ended =
                 Ended { program: &program, dir: &dir, exec: &streams.id, start_line, began: launched };
-            conclude(shared, &ended).await?;
+            if let Err(error) = conclude(shared, &ended).await {
+                if matches!(error, Error::Spawn { .. } | Error::OutsideWorkspace { .. }) {
+                    leash.release();
+                }
+                return Err(error);
+            }
         }
     }
     if let Some(size) = command.tty {

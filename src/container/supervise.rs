@@ -242,7 +242,7 @@ impl Carrier {
             let mut result = pump.run(idle_timeout).await;
             if matches!(result, Ok(Pumped::Silent)) {
                 // Without a receiver the process is being ended already.
-                drop(silent.send(()));
+                let _ = silent.send(());
                 result = pump.run(None).await;
             }
             (pump, result.map(drop))

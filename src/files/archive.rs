@@ -38,7 +38,7 @@ impl ArchiveOptions {
 }
 
 /// What bounds [`put_archive`](crate::Workspace::put_archive).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct UnpackOptions {
     /// The most bytes of file content; more is [`Error::TooLarge`](crate::Error::TooLarge).
@@ -46,9 +46,24 @@ pub struct UnpackOptions {
     pub max_bytes: Option<u64>,
     /// The most entries; more is [`Error::TooLarge`](crate::Error::TooLarge). Default: any.
     pub max_entries: Option<u64>,
+    /// Which permission bits an entry may bring along; `0o777` leaves out set-user-id,
+    /// set-group-id and sticky, as an archive from somebody else should. Default: all, `0o7777`.
+    pub mode_mask: u32,
+}
+
+impl Default for UnpackOptions {
+    fn default() -> Self {
+        UnpackOptions { max_bytes: None, max_entries: None, mode_mask: 0o7777 }
+    }
 }
 
 impl UnpackOptions {
+    /// Only these permission bits.
+    #[must_use]
+    pub fn mode_mask(self, mode_mask: u32) -> Self {
+        UnpackOptions { mode_mask, ..self }
+    }
+
     /// At most `max_bytes` of file content.
     #[must_use]
     pub fn max_bytes(self, max_bytes: u64) -> Self {

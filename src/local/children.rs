@@ -24,10 +24,10 @@ pub(super) fn for_each_child(visit: fn(libc::pid_t)) -> bool {
 }
 
 /// An open descriptor, closed when dropped.
-struct File(c_int);
+pub(super) struct File(c_int);
 
 impl File {
-    fn open(path: &CStr) -> Option<File> {
+    pub(super) fn open(path: &CStr) -> Option<File> {
         // SAFETY: `path` is NUL-terminated.
         let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
         (fd >= 0).then_some(File(fd))
@@ -40,26 +40,31 @@ impl File {
         usize::try_from(read).ok().and_then(|read| buffer.get(..read)).unwrap_or_default()
     }
 
-    /// Reads decimal numbers set apart by anything else.
-    fn for_each_number(&self, visit: fn(libc::pid_t)) {
+    /// Reads to the end.
+    pub(super) fn for_each_byte(&self, mut visit: impl FnMut(u8)) {
         let mut buffer = [0u8; 4096];
-        let mut number = None;
         loop {
             let bytes = self.read(&mut buffer);
-            for byte in bytes {
-                match (byte, number) {
-                    (b'0'..=b'9', _) => number = Some(push_digit(number.unwrap_or(0), *byte)),
-                    (_, Some(pid)) => {
-                        visit(pid);
-                        number = None;
-                    }
-                    _ => {}
-                }
-            }
             if bytes.is_empty() {
-                break;
+                return;
+            }
+            for byte in bytes {
+                visit(*byte);
             }
         }
+    }
+
+    /// Reads decimal numbers set apart by anything else.
+    fn for_each_number(&self, visit: fn(libc::pid_t)) {
+        let mut number = None;
+        self.for_each_byte(|byte| match (byte, number) {
+            (b'0'..=b'9', _) => number = Some(push_digit(number.unwrap_or(0), byte)),
+            (_, Some(pid)) => {
+                visit(pid);
+                number = None;
+            }
+            _ => {}
+        });
         if let Some(pid) = number {
             visit(pid);
         }

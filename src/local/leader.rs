@@ -4,10 +4,11 @@
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use super::supervisor::{LEADER, report};
 use super::user::Credentials;
 
 /// Which step of the launch failed; its error number is beside it in a [`Failure`].
@@ -75,6 +76,8 @@ impl StringArray {
 
 /// Everything the leader needs, made before the fork because nothing can be allocated after it.
 pub(super) struct Launch {
+    /// The supervisor's end of the socket to the owner.
+    link: OwnedFd,
     dir: OwnedFd,
     /// The paths to try, in order; relative ones count from `dir`.
     candidates: Vec<CString>,
@@ -93,6 +96,7 @@ const STACK_BYTES: usize = 64 * 1024;
 
 impl Launch {
     pub(super) fn new(
+        link: OwnedFd,
         dir: OwnedFd,
         candidates: Vec<CString>,
         args: Vec<CString>,
@@ -101,6 +105,7 @@ impl Launch {
         tty: bool,
     ) -> Self {
         Launch {
+            link,
             dir,
             candidates,
             args: StringArray::new(args),
@@ -110,6 +115,17 @@ impl Launch {
             stack: vec![0; STACK_BYTES / size_of::<u128>()],
             outcome: AtomicI32::new(0),
         }
+    }
+
+    /// The supervisor's end of the socket to the owner.
+    pub(super) fn link(&self) -> RawFd {
+        self.link.as_raw_fd()
+    }
+
+    /// The descriptors that are needed until the program runs, the lower one first.
+    pub(super) fn descriptors(&self) -> [RawFd; 2] {
+        let (link, dir) = (self.link.as_raw_fd(), self.dir.as_raw_fd());
+        [link.min(dir), link.max(dir)]
     }
 
     /// Clones the leader off the calling process, which must be single-threaded and have all
@@ -151,6 +167,10 @@ extern "C" fn leader(launch: *mut c_void) -> c_int {
     unsafe { libc::_exit(127) }
 }
 
+/// The kernel's `struct sigaction` with SIG_DFL, no flags and an empty mask; the kernel reads no
+/// more than this on any architecture with 64 signals.
+const DEFAULT_ACTION: [u64; 4] = [0; 4];
+
 /// Makes the process what its program expects: session, terminal, user, directory, signals.
 fn set_up(launch: &Launch) -> Result<(), Failure> {
     let check = |result: libc::c_long, stage| if result < 0 { Err(Failure::last(stage)) } else { Ok(()) };
@@ -158,6 +178,8 @@ fn set_up(launch: &Launch) -> Result<(), Failure> {
     // for wrappers that would take locks or signal the threads of the process this was forked from.
     unsafe {
         libc::setsid();
+        // Here and not by the supervisor, which the program may have killed before it comes to that.
+        report(launch.link(), LEADER, libc::getpid());
         if launch.tty {
             check(libc::ioctl(0, libc::TIOCSCTTY, 0).into(), Stage::Terminal)?;
         }
@@ -173,11 +195,13 @@ fn set_up(launch: &Launch) -> Result<(), Failure> {
         // Whatever a library of this process opened without close-on-exec stays here. Kernels
         // before 5.11 lack this, and what the standard library opens is close-on-exec anyway.
         libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
-        for signal in 1..=64 {
-            libc::signal(signal, libc::SIG_DFL);
-        }
+        // By raw calls, because the C library refuses two signals that it uses itself, and somebody
+        // may have had this process ignore them.
         let none = 0u64;
         let unasked = ptr::null_mut::<u64>();
+        for signal in 1..=64 {
+            libc::syscall(libc::SYS_rt_sigaction, signal, DEFAULT_ACTION.as_ptr(), unasked, size_of::<u64>());
+        }
         libc::syscall(
             libc::SYS_rt_sigprocmask,
             libc::SIG_SETMASK,

@@ -9,6 +9,7 @@ mod clock;
 mod descendants;
 mod driver;
 mod exec;
+mod forget;
 mod feed;
 mod leader;
 mod list;
@@ -30,6 +31,7 @@ mod tar;
 mod target;
 mod tasks;
 mod temp;
+mod temporary;
 mod terminal;
 mod tree;
 mod unpack;
@@ -38,7 +40,13 @@ mod workspace;
 mod write;
 
 #[cfg(test)]
+mod cost_tests;
+#[cfg(test)]
 mod exec_tests;
+#[cfg(test)]
+mod owner_tests;
+#[cfg(test)]
+mod start_tests;
 #[cfg(test)]
 mod test_support;
 #[cfg(test)]

@@ -34,32 +34,42 @@ struct Level {
 /// Removes whatever has the name, with everything below it.
 pub(super) fn remove_all(root: &Root, path: &WorkspacePath, stop: &Stop) -> Result<()> {
     let place = root.place("remove", path)?;
-    let fail = |e| root::error("remove", path.as_str(), e);
-    let name = CString::new(place.name.into_encoded_bytes()).map_err(|e| fail(e.into()))?;
-    let kind = root::stat_at(&place.dir, &name).map_err(fail)?.st_mode;
+    let name = CString::new(place.name.into_encoded_bytes());
+    let name = name.map_err(|e| root::error("remove", path.as_str(), e.into()))?;
+    remove_at(&place.dir, name, path.as_str(), false, &mut || stop.check())
+}
+
+/// Removes `name` in `dir`, `shown` in errors, with everything below it. `force` gives this user
+/// access to directories that lack it. `check` is asked between steps.
+pub(super) fn remove_at(
+    dir: impl AsFd,
+    name: CString,
+    shown: &str,
+    force: bool,
+    check: &mut dyn FnMut() -> Result<()>,
+) -> Result<()> {
+    let fail = |e| root::error("remove", shown, e);
+    let kind = FileKind::from_st_mode(root::stat_at(&dir, &name).map_err(fail)?.st_mode);
     let mut stack = Vec::new();
-    if let Some(level) = take(&place.dir, name, FileKind::from_st_mode(kind)).map_err(fail)? {
-        stack.push(level);
-    }
+    stack.extend(take(&dir, name, kind, force).map_err(fail)?);
     while !stack.is_empty() {
-        stop.check()?;
-        match step(&mut stack).map_err(|e| below(path, &stack, e))? {
+        check()?;
+        match step(&mut stack, force).map_err(|e| below(shown, &stack, e))? {
             Step::Down(level) => stack.push(level),
             Step::Stay => {}
             Step::Up => {
-                // `step` went up, so there was a level.
+                // `step` looked at a level, so there is one.
                 let Some(done) = stack.pop() else { break };
                 let parent = match stack.last_mut() {
                     Some(above) => {
                         above.progress = true;
                         above.entries.dir().map_err(fail)?
                     }
-                    None => place.dir.as_fd(),
+                    None => dir.as_fd(),
                 };
                 match remove_dir(parent, done) {
-                    Ok(None) => {}
-                    Ok(Some(again)) => stack.push(again),
-                    Err(e) => return Err(below(path, &stack, e)),
+                    Ok(again) => stack.extend(again),
+                    Err(e) => return Err(below(shown, &stack, e)),
                 }
             }
         }
@@ -77,7 +87,7 @@ enum Step {
 }
 
 /// Deals with the next entry of the deepest level.
-fn step(stack: &mut [Level]) -> io::Result<Step> {
+fn step(stack: &mut [Level], force: bool) -> io::Result<Step> {
     let deep = stack.len() >= MAX_DEPTH;
     let [above @ .., level] = stack else { return Ok(Step::Up) };
     let Some(entry) = level.entries.next() else { return Ok(Step::Up) };
@@ -90,7 +100,7 @@ fn step(stack: &mut [Level]) -> io::Result<Step> {
         move_up(level, &name, top)?;
         return Ok(Step::Stay);
     }
-    match take(level.entries.dir()?, name, entry.kind)? {
+    match take(level.entries.dir()?, name, entry.kind, force)? {
         Some(below) => Ok(Step::Down(below)),
         None => {
             level.progress = true;
@@ -101,7 +111,7 @@ fn step(stack: &mut [Level]) -> io::Result<Step> {
 
 /// Removes `name` from `dir`, or opens it when it is a directory that may hold something. What
 /// has vanished is removed.
-fn take(dir: impl AsFd, name: CString, kind: FileKind) -> io::Result<Option<Level>> {
+fn take(dir: impl AsFd, name: CString, kind: FileKind, force: bool) -> io::Result<Option<Level>> {
     if kind != FileKind::Directory {
         match rustix::fs::unlinkat(&dir, &name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => return Ok(None),
@@ -109,6 +119,10 @@ fn take(dir: impl AsFd, name: CString, kind: FileKind) -> io::Result<Option<Leve
             Err(Errno::ISDIR) => {}
             Err(errno) => return Err(errno.into()),
         }
+    }
+    if force && let Ok(handle) = root::dir_handle_at(&dir, &name) {
+        // When it is another user's this fails, and so will what comes next, which says why.
+        let _ = root::chmod_handle(&handle, 0o700);
     }
     match root::open_dir_at(&dir, &name) {
         Ok(opened) => Ok(Some(Level { entries: Entries::new(opened)?, name, progress: false })),
@@ -154,9 +168,9 @@ fn remove_dir(parent: impl AsFd, mut level: Level) -> io::Result<Option<Level>> 
     }
 }
 
-/// The error for what is below `path`, named as far as it is known.
-fn below(path: &WorkspacePath, stack: &[Level], source: io::Error) -> Error {
-    let mut name = path.to_string();
+/// The error for what is below `shown`, named as far as it is known.
+fn below(shown: &str, stack: &[Level], source: io::Error) -> Error {
+    let mut name = shown.to_owned();
     for level in stack.iter().skip(1) {
         if let Ok(element) = EntryName::new(level.name.to_bytes()) {
             name.push('/');

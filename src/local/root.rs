@@ -96,6 +96,13 @@ impl Root {
     }
 }
 
+impl From<OwnedFd> for Root {
+    /// A directory that is open already, as narrower confinement within one operation.
+    fn from(dir: OwnedFd) -> Root {
+        Root { dir: Dir::from_std_file(File::from(dir)), path: PathBuf::new() }
+    }
+}
+
 /// The error by which cap-std reports that a name leaves: it has a kind, but no number.
 pub(super) fn escape() -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, "the name leads outside")

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
 use crate::command::Command;
 use crate::environment::Environment;
@@ -16,7 +16,7 @@ use crate::error::{Error, Result, SpawnErrorKind};
 
 use super::leader::{Failure, Launch, Stage};
 use super::registry::Registry;
-use super::supervised::Supervised;
+use super::supervised::{KillOnDrop, Supervised};
 use super::{supervisor, user};
 
 /// How long to wait, in turn, for a program that is still open for writing. A process forked by
@@ -48,6 +48,15 @@ pub(super) struct Spawned {
     pub(super) stderr: Option<ChildStderr>,
 }
 
+impl Streams {
+    fn try_clone(&self) -> io::Result<Streams> {
+        Ok(match self {
+            Streams::Pipes { stdin } => Streams::Pipes { stdin: *stdin },
+            Streams::Terminal(terminal) => Streams::Terminal(terminal.try_clone()?),
+        })
+    }
+}
+
 /// Starts `command` in `dir` with its variables over `env`, and returns once its program runs.
 /// A `driven` one has a task that ends it when the workspace closes.
 pub(super) async fn spawn(
@@ -58,27 +67,49 @@ pub(super) async fn spawn(
     streams: Streams,
     driven: bool,
 ) -> Result<Spawned> {
-    registry.check_open()?;
-    let program = command.program();
+    let env = env.merged(&command.env);
+    let failed = |error| spawn_error(command.program(), error);
+    let mut naps = BUSY_NAPS.iter();
+    loop {
+        registry.check_open()?;
+        let (dir, streams) = (dir.try_clone().map_err(failed)?, streams.try_clone().map_err(failed)?);
+        let (spawned, follow) = fork(dir, &env, command, streams).await?;
+        registry.keep(spawned.supervised.clone(), driven, follow);
+        let guard = KillOnDrop::new(spawned.supervised.clone());
+        let started = spawned.supervised.started().await?;
+        registry.check_open()?;
+        match (started, naps.next()) {
+            (Ok(()), _) => {
+                guard.release();
+                return Ok(spawned);
+            }
+            (Err(code), Some(nap)) if errno_of(code) == libc::ETXTBSY => tokio::time::sleep(*nap).await,
+            (Err(code), _) => return Err(failed(io::Error::from_raw_os_error(code))),
+        }
+    }
+}
+
+/// Forks a supervisor that will run the program.
+async fn fork(
+    dir: OwnedFd,
+    env: &Environment,
+    command: &Command,
+    streams: Streams,
+) -> Result<(Spawned, impl Future<Output = ()> + Send + use<>)> {
+    let failed = |error| spawn_error(command.program(), error);
     let tty = matches!(streams, Streams::Terminal(_));
-    let launch = prepare(dir, &env.merged(&command.env), command, tty).await?;
-    let failed = |error| spawn_error(program, error);
     let (link, theirs) = UnixStream::pair().map_err(failed)?;
+    let launch = prepare(theirs.into(), dir, env, command, tty).await?;
     // The program named here never runs: the supervisor's hook does not return.
     let mut process = tokio::process::Command::new("/proc/self/exe");
     set_streams(&mut process, streams).map_err(failed)?;
-    supervisor::install(&mut process, launch, theirs.into());
-    let mut child = fork(&mut process).await.map_err(failed)?;
+    supervisor::install(&mut process, launch);
+    let mut child = process.spawn().map_err(failed)?;
     // Closes this process's copy of the supervisor's end, so that the supervisor's is the last.
     drop(process);
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (supervised, follow) = Supervised::new(child, link).map_err(failed)?;
-    registry.keep(supervised.clone(), driven, follow);
-    if let Err(closed) = registry.check_open() {
-        supervised.kill();
-        return Err(closed);
-    }
-    Ok(Spawned { supervised, stdin, stdout, stderr })
+    Ok((Spawned { supervised, stdin, stdout, stderr }, follow))
 }
 
 fn set_streams(process: &mut tokio::process::Command, streams: Streams) -> io::Result<()> {
@@ -94,19 +125,14 @@ fn set_streams(process: &mut tokio::process::Command, streams: Streams) -> io::R
     Ok(())
 }
 
-/// Forks, again while the program is busy.
-async fn fork(process: &mut tokio::process::Command) -> io::Result<Child> {
-    for nap in BUSY_NAPS {
-        match process.spawn() {
-            Err(error) if errno(&error) == libc::ETXTBSY => tokio::time::sleep(nap).await,
-            other => return other,
-        }
-    }
-    process.spawn()
-}
-
 /// Makes everything that can only be made before the fork.
-async fn prepare(dir: OwnedFd, env: &Environment, command: &Command, tty: bool) -> Result<Launch> {
+async fn prepare(
+    link: OwnedFd,
+    dir: OwnedFd,
+    env: &Environment,
+    command: &Command,
+    tty: bool,
+) -> Result<Launch> {
     let user = match &command.user {
         Some(user) => user::resolve(command.program(), user).await?,
         None => None,
@@ -114,7 +140,7 @@ async fn prepare(dir: OwnedFd, env: &Environment, command: &Command, tty: bool) 
     let candidates = strings(candidates(command.program(), env.get("PATH")))?;
     let args = strings(command.args.iter().cloned())?;
     let env = strings(env.iter().map(|(name, value)| format!("{name}={value}")))?;
-    Ok(Launch::new(dir, candidates, args, env, user, tty))
+    Ok(Launch::new(link, dir, candidates, args, env, user, tty))
 }
 
 fn strings(strings: impl IntoIterator<Item = String>) -> Result<Vec<CString>> {
@@ -136,14 +162,13 @@ fn candidates(program: &str, path: Option<&str>) -> Vec<String> {
 }
 
 /// The system's error number, without the stage.
-fn errno(error: &io::Error) -> i32 {
-    let code = error.raw_os_error().unwrap_or_default();
+fn errno_of(code: i32) -> i32 {
     Failure::decode(code).map_or(code, |failure| failure.errno)
 }
 
 /// What a failed start means.
 fn spawn_error(program: &str, error: io::Error) -> Error {
-    let number = errno(&error);
+    let number = errno_of(error.raw_os_error().unwrap_or_default());
     let failure = error.raw_os_error().and_then(Failure::decode);
     let kind = match (failure.map(|failure| failure.stage), number) {
         (_, libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE) => SpawnErrorKind::NoResources,

@@ -1,9 +1,11 @@
 //! Starts a process that runs for longer than one call.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use tokio::io::AsyncRead;
+use tokio::process::{ChildStderr, ChildStdin};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::process::Process;
 
 use super::clock::OutputClock;
-use super::driver::{Driver, Outcome, Started};
+use super::driver::{Driver, Started};
 use super::pump::Pump;
 use super::registry::Registry;
 use super::spawn::{Spawned, Streams, spawn};
@@ -29,37 +31,19 @@ pub(super) async fn start(
     mut command: Command,
 ) -> Result<Process> {
     let begin = Instant::now();
-    let (terminal, streams) = match command.tty {
-        Some(size) => {
-            let opened = Terminal::open(size);
-            let (terminal, slave) = opened.map_err(|error| Error::from_io("open", "a terminal", error))?;
-            (Some(terminal), Streams::Terminal(slave))
-        }
-        None => (None, Streams::Pipes { stdin: true }),
-    };
+    let (terminal, streams) = streams(&command)?;
     let Spawned { supervised, stdin, stdout, stderr } =
         spawn(registry, dir, env, &command, streams, true).await?;
 
     let clock = Arc::new(OutputClock::new());
-    let mut pump = Pump::new(None, stderr, Collector::new(command.stream.take(), 0));
-    let stderr_clock = clock.clone();
-    let stderr_passed = CancellationToken::new();
-    let passed = stderr_passed.clone().drop_guard();
-    registry.spawn(async move {
-        pump.run(&stderr_clock).await;
-        drop(passed);
-    });
-
+    let collector = Collector::new(command.stream.take(), 0);
+    let stderr_passed = pass_on(registry, stderr, collector, clock.clone());
     let close = CancellationToken::new();
-    let (sender, outcome) = tokio::sync::watch::channel::<Option<Outcome>>(None);
-    let unread = |fd: std::os::fd::BorrowedFd<'_>| -> Option<Arc<OwnedFd>> {
-        // Without a copy of the descriptor unread output is not known, and counts as silence.
-        command.idle_timeout.and_then(|_| fd.try_clone_to_owned().ok()).map(Arc::new)
-    };
-    let probe = match (&terminal, &stdout) {
-        (Some(terminal), _) => unread(terminal.as_fd()),
-        (None, Some(stdout)) => unread(stdout.as_fd()),
-        (None, None) => None,
+    let (sender, outcome) = watch::channel(None);
+    let probe = match (command.idle_timeout, &terminal, &stdout) {
+        (None, _, _) | (_, None, None) => None,
+        (Some(_), Some(terminal), _) => probe(terminal.as_fd()),
+        (Some(_), None, Some(stdout)) => probe(stdout.as_fd()),
     };
     let driver = Driver {
         supervised: supervised.clone(),
@@ -86,8 +70,41 @@ pub(super) async fn start(
     })
 }
 
+/// What the process's standard streams are, and this side of them when that is a terminal.
+fn streams(command: &Command) -> Result<(Option<Terminal>, Streams)> {
+    let Some(size) = command.tty else { return Ok((None, Streams::Pipes { stdin: true })) };
+    match Terminal::open(size) {
+        Ok((terminal, slave)) => Ok((Some(terminal), Streams::Terminal(slave))),
+        Err(error) => Err(Error::from_io("open", "a terminal", error)),
+    }
+}
+
+/// Passes standard error on, or discards it, in the background. The token is cancelled when it has
+/// ended.
+fn pass_on(
+    registry: &Registry,
+    stderr: Option<ChildStderr>,
+    collector: Collector,
+    clock: Arc<OutputClock>,
+) -> CancellationToken {
+    let passed = CancellationToken::new();
+    let guard = passed.clone().drop_guard();
+    let mut pump = Pump::new(None, stderr, collector);
+    registry.spawn(async move {
+        pump.run(&clock).await;
+        drop(guard);
+    });
+    passed
+}
+
+/// Another descriptor of what is read, to be asked for unread bytes. Without one unread output is
+/// not known of, and counts as silence.
+fn probe(output: BorrowedFd<'_>) -> Option<Arc<OwnedFd>> {
+    output.try_clone_to_owned().ok().map(Arc::new)
+}
+
 fn pipes(
-    stdin: Option<tokio::process::ChildStdin>,
+    stdin: Option<ChildStdin>,
     stdout: impl AsyncRead + Send + 'static,
     control: Arc<Started>,
 ) -> Process {

@@ -3,6 +3,7 @@
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Child;
@@ -14,7 +15,7 @@ use crate::signal::Signal;
 
 use super::descendants;
 use super::pidfd::ProcessFd;
-use super::supervisor::{DONE, LEADER, REPORT_BYTES, STATUS};
+use super::supervisor::{DONE, FAILED, LEADER, REPORT_BYTES, STARTED, STATUS};
 
 /// A command under its supervisor. Everything that the command started ends when this is told to
 /// [`kill`](Self::kill), and when this process dies.
@@ -27,10 +28,17 @@ pub(super) struct Supervised {
     progress: watch::Receiver<Progress>,
 }
 
+/// How often, and how many times, a supervisor that does not say whether the program runs is told
+/// to go on. A program on a slow disk takes long to load, too.
+const NUDGE: Duration = Duration::from_millis(50);
+const MAX_NUDGES: usize = 1200;
+
 /// What is known of a command so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     leader: Option<i32>,
+    /// Whether the program runs, or the encoded reason why it does not.
+    started: Option<std::result::Result<(), i32>>,
     /// The leader's wait status once it has ended.
     status: Option<i32>,
     /// Set once the supervisor is gone.
@@ -78,6 +86,28 @@ impl Supervised {
         let pid = self.pid;
         // It fails only when the runtime shuts down, and then everything is killed.
         let _ = tokio::task::spawn_blocking(move || descendants::signal_below(pid, signal)).await;
+    }
+
+    /// Waits until the program runs; the encoded reason when it does not.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Gone`] when the supervisor was killed before it could say.
+    pub(super) async fn started(&self) -> Result<std::result::Result<(), i32>> {
+        let mut progress = self.progress.clone();
+        let known = progress.wait_for(|progress| progress.started.is_some() || progress.finished);
+        let mut known = std::pin::pin!(known);
+        for _ in 0..MAX_NUDGES {
+            if let Ok(known) = tokio::time::timeout(NUDGE, &mut known).await {
+                let started = known.ok().and_then(|progress| progress.started);
+                return started.ok_or(Error::Gone { why: GoneReason::SupervisorKilled });
+            }
+            // The program may run already and have stopped its supervisor, which then cannot say so.
+            if let Some(supervisor) = &self.supervisor {
+                let _ = supervisor.send(Signal::CONT);
+            }
+        }
+        Err(Error::Gone { why: GoneReason::SupervisorKilled })
     }
 
     /// Whether the leader has ended.
@@ -143,6 +173,11 @@ async fn follow(
         let [tag, value] = decode(report);
         match tag {
             LEADER => progress.send_modify(|progress| progress.leader = Some(value)),
+            STARTED => progress.send_modify(|progress| progress.started = Some(Ok(()))),
+            FAILED => {
+                done = true;
+                progress.send_modify(|progress| progress.started = Some(Err(value)));
+            }
             STATUS => progress.send_modify(|progress| progress.status = Some(value)),
             DONE => done = true,
             _ => {}

@@ -29,9 +29,10 @@ pub(super) fn unpack(
     options: UnpackOptions,
     stop: &Stop,
 ) -> Result<ArchiveReport> {
-    target::make_all(root, dir.as_str()).map_err(|e| root::error("unpack into", dir.as_str(), e))?;
+    let base = target::make_all(root, dir.as_str());
+    let base = base.map_err(|e| root::error("unpack into", dir.as_str(), e))?;
     let mut unpacker = Unpacker {
-        root,
+        base: Root::from(base),
         dir,
         options,
         stop,
@@ -47,7 +48,7 @@ pub(super) fn unpack(
 }
 
 struct Unpacker<'a> {
-    root: &'a Root,
+    base: Root,
     dir: &'a WorkspacePath,
     options: UnpackOptions,
     stop: &'a Stop,
@@ -61,8 +62,9 @@ struct Unpacker<'a> {
 
 impl Unpacker<'_> {
     fn entries(&mut self, reader: &mut TarReader<'_>) -> Result<()> {
-        while let Some(member) = reader.next()? {
+        while let Some(mut member) = reader.next()? {
             self.stop.check()?;
+            member.mode &= self.options.mode_mask;
             self.count(&member)?;
             self.entry(&member, reader)?;
         }
@@ -125,13 +127,11 @@ impl Unpacker<'_> {
         }
     }
 
-    /// Opens a directory below the one that is unpacked into. The whole name is resolved from the
-    /// root, so that a link on the way may lead anywhere inside.
+    /// Opens a directory below the one that is unpacked into, and keeps to that: a link which
+    /// leads out of it is refused, even if it stays in the workspace.
     fn open_below(&self, name: &[u8], make: bool) -> io::Result<OwnedFd> {
-        let dir = self.dir.as_str().as_bytes();
-        let path = if name.is_empty() { dir.to_vec() } else { [dir, b"/", name].concat() };
-        let path = OsStr::from_bytes(&path);
-        if make { target::make_all(self.root, path) } else { self.root.dir(path) }
+        let path = OsStr::from_bytes(if name.is_empty() { b"." } else { name });
+        if make { target::make_all(&self.base, path) } else { self.base.dir(path) }
     }
 
     fn directory(&mut self, member: &Member, name: Vec<&[u8]>) -> Result<()> {
@@ -240,7 +240,7 @@ impl Unpacker<'_> {
     /// What an error of the system means for an entry.
     fn failed(&self, member: &Member, source: io::Error) -> Error {
         match root::error("unpack", &self.shown(&member.name), source) {
-            Error::OutsideWorkspace { .. } => refused(member, "it leads out of the workspace through a link"),
+            Error::OutsideWorkspace { .. } => refused(member, "it leads out of the directory through a link"),
             Error::NotADirectory { .. } => refused(member, "a component of its name is not a directory"),
             Error::TooManyLinks { .. } => refused(member, "its name leads through too many links"),
             Error::IsADirectory { .. } => refused(member, "a directory is there"),

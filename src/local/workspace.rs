@@ -2,9 +2,9 @@
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use tempfile::TempDir;
 use tokio::sync::Mutex;
 
 use super::feed::{self, Source};
@@ -12,6 +12,7 @@ use super::processes::Processes;
 use super::read::UntilClosed;
 use super::root::{self, Root};
 use super::tasks::{Stop, Tasks};
+use super::temporary::Temporary;
 use super::{list, pack, read, remove_all, stream, temp, tree, unpack, write};
 use crate::capabilities::Capabilities;
 use crate::command::Command;
@@ -39,7 +40,7 @@ pub struct LocalWorkspace {
     tasks: Tasks,
     processes: Processes,
     /// The directory to remove at the end, held while somebody closes.
-    temporary: Mutex<Option<TempDir>>,
+    temporary: Arc<Mutex<Option<Temporary>>>,
 }
 
 impl LocalWorkspace {
@@ -63,23 +64,18 @@ impl LocalWorkspace {
     ///
     /// What making the directory reports; [`Error::InvalidArgument`] as for [`open`](Self::open).
     pub fn temporary(env: Environment) -> Result<LocalWorkspace> {
-        use std::os::unix::fs::PermissionsExt as _;
         env.check()?;
-        let dir = tempfile::Builder::new()
-            .prefix("agentworkspace-")
-            .permissions(std::fs::Permissions::from_mode(0o700))
-            .tempdir()
-            .map_err(|e| Error::from_io("create", "the temporary directory", e))?;
-        Ok(LocalWorkspace::new(Root::open(dir.path())?, env, Some(dir)))
+        let (temporary, root) = Temporary::create()?;
+        Ok(LocalWorkspace::new(root, env, Some(temporary)))
     }
 
-    fn new(root: Root, env: Environment, temporary: Option<TempDir>) -> LocalWorkspace {
+    fn new(root: Root, env: Environment, temporary: Option<Temporary>) -> LocalWorkspace {
         LocalWorkspace {
             id: format!("{:016x}{:016x}", temp::random(), temp::random()),
             env,
             tasks: Tasks::new(root),
             processes: Processes::new(),
-            temporary: Mutex::new(temporary),
+            temporary: Arc::new(Mutex::new(temporary)),
         }
     }
 
@@ -116,6 +112,13 @@ impl LocalWorkspace {
 
     /// Opens the directory that a command runs in.
     async fn command_dir(&self, command: &Command, dir: WorkspacePath) -> Result<OwnedFd> {
+        if command.user.is_some() && !self.capabilities().user {
+            return Err(Error::Unsupported {
+                operation: "running as another user".to_owned(),
+                backend: Kind::Local,
+                reason: "only root may switch users".to_owned(),
+            });
+        }
         let opened = self.on(&dir, |root, dir, _| {
             root.dir(dir.as_str()).map_err(|e| root::error("open the directory", dir.as_str(), e))
         });
@@ -158,7 +161,7 @@ impl Workspace for LocalWorkspace {
         Capabilities {
             start: true,
             tty: true,
-            user: true,
+            user: rustix::process::geteuid().is_root(),
             kill: true,
             kill_is_complete: true,
             exact_signals: true,
@@ -275,11 +278,19 @@ impl Workspace for LocalWorkspace {
     async fn close(&self) -> Result<()> {
         self.tasks.close().await;
         self.processes.close().await?;
-        let mut temporary = self.temporary.lock().await;
-        match temporary.take().map(TempDir::close) {
-            Some(Err(e)) => Err(Error::from_io("remove", "the temporary directory", e)),
-            _ => Ok(()),
+        // The lock goes along, so that another caller waits for the end also of a removal whose
+        // first caller has gone.
+        let mut temporary = self.temporary.clone().lock_owned().await;
+        if temporary.is_none() {
+            return Ok(());
         }
+        let removal = tokio::task::spawn_blocking(move || {
+            temporary.as_mut().map_or(Ok(()), Temporary::remove)?;
+            *temporary = None;
+            Ok(())
+        });
+        // Only a runtime that shuts down gives up a blocking task; dropping goes on with it.
+        removal.await.unwrap_or(Err(Error::Closed))
     }
 }
 

@@ -144,12 +144,12 @@ fn over(place: &Place, path: &str, source: &mut Source, bytes: u64, stop: &Stop)
     let file = rustix::fs::openat(&place.dir, &place.name, flags, Mode::empty())
         .map_err(|errno| fail(errno.into()))?;
     let (file, old) = root::regular(path, file)?;
-    if bytes > 0 {
-        match rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes) {
-            Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => return Err(fail(errno.into())),
-            // Not every file system can reserve.
-            _ => {}
-        }
+    // Not every file system can reserve, so other errors say nothing.
+    if bytes > 0
+        && let Err(errno @ (Errno::NOSPC | Errno::DQUOT)) =
+            rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes)
+    {
+        return Err(fail(errno.into()));
     }
     copy(source, &file, path, stop)?;
     file.set_len(bytes).map_err(fail)?;

@@ -72,7 +72,11 @@ pub(super) async fn resolve_from(
         let dir = directory(&inside);
         let here = join(&dir, &component);
         hidden(shared, &here)?;
-        let Some(next) = head(shared, &here).await? else {
+        let next = head(shared, &here).await.map_err(|error| match error {
+            Error::TooManyLinks { .. } => Error::TooManyLinks { path: name.to_owned() },
+            other => other,
+        });
+        let Some(next) = next? else {
             return missing(dir, component, left, name);
         };
         if next.is_symlink() && (!left.is_empty() || last == Last::Follow) {
@@ -121,6 +125,11 @@ pub(super) async fn head(shared: &Shared, path: &str) -> Result<Option<Metadata>
     let stat = match shared.engine.call("look up a path in the container", CALL_TIMEOUT, call).await {
         Ok(stat) => stat,
         Err(Error::Engine { status: Some(404), .. }) => return Ok(None),
+        // Below a directory without links only a link that leads to itself is answered so, without
+        // a word, because the engine looks where a link leads.
+        Err(Error::Engine { status: Some(500), message, .. }) if message.is_empty() => {
+            return Err(Error::TooManyLinks { path: path.to_owned() });
+        }
         Err(error) => return Err(error),
     };
     let size = u64::try_from(stat.size).unwrap_or(0);

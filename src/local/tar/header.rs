@@ -1,6 +1,7 @@
 //! The fields of one header block.
 
 use super::BLOCK;
+use super::sparse::Part;
 
 /// A block that was found to be a header.
 pub(super) struct Header([u8; BLOCK]);
@@ -52,7 +53,7 @@ impl Header {
 
     /// The first entries of the map of an old GNU sparse file, whether more blocks of it follow,
     /// and the size of the file.
-    pub(super) fn sparse(&self) -> Option<(Vec<(u64, u64)>, bool, u64)> {
+    pub(super) fn sparse(&self) -> Option<(Vec<Part>, bool, u64)> {
         let size = u64::try_from(self.number(483..495)?).ok()?;
         Some((sparse_entries(&self.0[386..482])?, self.0[482] != 0, size))
     }
@@ -74,7 +75,7 @@ impl Header {
 
 /// The map entries in a header or an extension block: pairs of offset and length, 12 bytes each,
 /// up to an empty one.
-pub(super) fn sparse_entries(block: &[u8]) -> Option<Vec<(u64, u64)>> {
+pub(super) fn sparse_entries(block: &[u8]) -> Option<Vec<Part>> {
     let mut entries = Vec::new();
     for pair in block.chunks_exact(24) {
         if pair[0] == 0 {

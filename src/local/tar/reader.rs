@@ -2,7 +2,7 @@
 
 use super::header::{self, Header};
 use super::pax::{self, Pax};
-use super::sparse::{MAX_PARTS, Map};
+use super::sparse::{MAX_PARTS, Map, Part};
 use super::{BLOCK, Time};
 use crate::error::{Error, Result};
 use crate::files::escape_bytes;
@@ -208,7 +208,7 @@ impl<'source> TarReader<'source> {
 
     /// Reads the map at the start of the data: a count and pairs, one decimal number a line,
     /// padded to a whole block.
-    fn map_in_data(&mut self) -> Result<Vec<(u64, u64)>> {
+    fn map_in_data(&mut self) -> Result<Vec<Part>> {
         let bad = "its map of data and holes is malformed";
         let mut text = Vec::new();
         let mut numbers = Vec::new();

@@ -5,9 +5,12 @@ use super::BLOCK;
 /// How many parts a sparse file may have: 16 MiB of map.
 pub(super) const MAX_PARTS: usize = 1 << 20;
 
+/// Where a part is in the file, and how long it is.
+pub(super) type Part = (u64, u64);
+
 /// The parts of a file that are in the archive, in order; the rest of its size is holes.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Map(pub(super) Vec<(u64, u64)>);
+pub(super) struct Map(pub(super) Vec<Part>);
 
 impl Map {
     /// One part: the file has no holes.
@@ -18,7 +21,7 @@ impl Map {
     /// Checks that the parts are in order, within `real_size`, and `stored` bytes in all.
     ///
     /// Writers differ in whether they pad a part to a whole block, so only the last may need it.
-    pub(super) fn checked(parts: Vec<(u64, u64)>, real_size: u64, stored: u64) -> Option<Map> {
+    pub(super) fn checked(parts: Vec<Part>, real_size: u64, stored: u64) -> Option<Map> {
         let mut end = 0u64;
         let mut total = 0u64;
         let parts: Vec<_> = parts.into_iter().filter(|(_, length)| *length > 0).collect();
@@ -36,7 +39,7 @@ impl Map {
     }
 
     /// Offsets and lengths in turn.
-    pub(super) fn pairs(numbers: &[u64]) -> Option<Vec<(u64, u64)>> {
+    pub(super) fn pairs(numbers: &[u64]) -> Option<Vec<Part>> {
         let pairs = numbers.chunks_exact(2);
         pairs.remainder().is_empty().then(|| pairs.map(|pair| (pair[0], pair[1])).collect())
     }

@@ -190,6 +190,7 @@ async fn entries_that_leave_are_refused_and_those_before_them_stay() {
         ("a/../../x", vec![(b'0', "a/../../x", "", b"x")]),
         ("up/new", vec![(b'2', "up", "../../beside", b""), (b'0', "up/new", "", b"x")]),
         ("up/d/", vec![(b'2', "up", "../../beside", b""), (b'5', "up/d/", "", b"")]),
+        ("near/new", vec![(b'2', "near", "..", b""), (b'0', "near/new", "", b"x")]),
         ("abs/new", vec![(b'2', "abs", absolute, b""), (b'0', "abs/new", "", b"x")]),
         ("hard", vec![(b'1', "hard", "../../beside/secret", b"")]),
         ("hard", vec![(b'2', "up", "../../beside", b""), (b'1', "hard", "up/secret", b"")]),

@@ -1,6 +1,6 @@
 //! That nothing leaves the root.
 
-use super::rig::{Image, Rig, SHELL_RIGS, path};
+use super::rig::{Image, Rig, path};
 use crate::container::files;
 use crate::error::Error;
 use crate::files::{ListOptions, OpenOptions, WriteOptions};
@@ -12,7 +12,9 @@ const ESCAPES: &str = "ln -s /work/out abs; ln -s ../out rel; mkdir d; ln -s ../
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_that_leaves_is_refused_by_every_operation() {
-    for (image, user) in SHELL_RIGS.into_iter().chain([(Image::Scratch, "1000:1000")]) {
+    for (image, user) in
+        [(Image::Scratch, "1000:1000"), (Image::Busybox, "1000:1000"), (Image::Debian, "0:0")]
+    {
         let rig = Rig::new(image, user, &[]).await;
         rig.sh(ESCAPES);
         rig.sh("printf x >f; ln -s loop loop");

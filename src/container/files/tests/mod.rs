@@ -2,4 +2,6 @@
 
 mod confinement;
 mod operations;
+mod races;
 mod rig;
+mod trees;

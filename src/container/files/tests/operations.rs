@@ -307,3 +307,29 @@ async fn files_are_reached_without_a_shell() {
         assert_eq!(names, [("copy".to_owned(), FileKind::File), ("x".to_owned(), FileKind::Directory)]);
     }
 }
+
+/// Prints how long small operations take; run it with `--ignored --nocapture`.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a measurement"]
+async fn small_operations_are_measured() {
+    for (image, user) in [(Image::Busybox, "0:0"), (Image::Debian, "0:0"), (Image::Scratch, "0:0")] {
+        let rig = Rig::new(image, user, &[]).await;
+        write(&rig, "d/f", vec![7; 1024]).await.unwrap();
+        let mut times = [const { Vec::new() }; 3];
+        for _ in 0..11 {
+            let start = Instant::now();
+            read(&rig, "d/f").await.unwrap();
+            times[0].push(start.elapsed());
+            let start = Instant::now();
+            write(&rig, "d/f", vec![7; 1024]).await.unwrap();
+            times[1].push(start.elapsed());
+            let start = Instant::now();
+            files::metadata(&rig.shared, &path("d/f")).await.unwrap();
+            times[2].push(start.elapsed());
+        }
+        for times in &mut times {
+            times.sort();
+        }
+        println!("{image:?}: read {:?}, write {:?}, metadata {:?}", times[0][5], times[1][5], times[2][5]);
+    }
+}

@@ -12,7 +12,7 @@ use crate::path::WorkspacePath;
 pub(super) enum Image {
     Busybox,
     Debian,
-    /// `/tool`, a static busybox, and nothing else.
+    /// `/busybox`, a static one, and nothing else.
     Scratch,
 }
 
@@ -27,6 +27,8 @@ pub(super) const SHELL_RIGS: [(Image, &str); 4] = [
 pub(super) struct Rig {
     pub(super) id: String,
     pub(super) shared: Arc<Shared>,
+    /// Dropping it would close the workspace.
+    _workspace: ContainerWorkspace,
     image: Image,
     user: String,
 }
@@ -43,7 +45,7 @@ impl Rig {
         args.extend(run_args);
         args.push(name);
         match image {
-            Image::Scratch => args.extend(["/tool", "sleep", "600"]),
+            Image::Scratch => args.extend(["/busybox", "sleep", "600"]),
             _ => args.extend(["sleep", "600"]),
         }
         let id = docker(&args).trim().to_owned();
@@ -57,7 +59,8 @@ impl Rig {
         let options = AttachOptions::default().root("/work/root").user(user);
         let workspace = ContainerWorkspace::attach(&engine, &id, options).await.unwrap();
         std::mem::forget(made);
-        Rig { id, shared: Arc::clone(workspace.shared()), image, user: user.to_owned() }
+        let shared = Arc::clone(workspace.shared());
+        Rig { id, shared, _workspace: workspace, image, user: user.to_owned() }
     }
 
     /// Runs a shell script in the container as the workspace's user, with the root as its
@@ -72,7 +75,8 @@ impl Rig {
 
     /// Lets a script run on in the container.
     pub(super) fn background(&self, script: &str) {
-        let script = format!("cd /work/root && {{ {script}\n}}");
+        let applets = if self.image == Image::Scratch { APPLETS } else { "" };
+        let script = format!("{applets}\ncd /work/root && {{ {script}\n}}");
         let mut args = vec!["exec", "-d", "-u", &self.user, &self.id];
         args.extend(shell(self.image));
         args.push(&script);
@@ -101,7 +105,7 @@ pub(super) fn path(name: &str) -> WorkspacePath {
 
 fn shell(image: Image) -> Vec<&'static str> {
     match image {
-        Image::Scratch => vec!["/tool", "sh", "-c"],
+        Image::Scratch => vec!["/busybox", "sh", "-c"],
         _ => vec!["sh", "-c"],
     }
 }
@@ -119,7 +123,7 @@ fn sh_in(id: &str, image: Image, user: &str, script: &str) -> String {
 }
 
 const APPLETS: &str = "for a in mkdir chown chmod ln mv rm cat mkfifo stat ls tar readlink head sleep find; do \
-     eval \"$a() { /tool $a \\\"\\$@\\\"; }\"; done";
+     eval \"$a() { /busybox $a \\\"\\$@\\\"; }\"; done";
 
 fn docker(args: &[&str]) -> String {
     let output = Command::new("docker").args(args).output().unwrap();
@@ -138,7 +142,7 @@ fn scratch_image() -> &'static str {
     static MADE: std::sync::Once = std::sync::Once::new();
     MADE.call_once(|| {
         let script = "d=$(mktemp -d) && id=$(docker create --label probe=cfiles probe/busybox true) && \
-             docker cp -L $id:/bin/busybox $d/tool && docker rm $id && tar -C $d -c tool | \
+             docker cp -L $id:/bin/busybox $d/busybox && docker rm $id && tar -C $d -c busybox | \
              docker import - probe/cfiles-scratch && rm -r $d";
         let made = Command::new("sh").args(["-c", script]).stdout(Stdio::null()).status().unwrap();
         assert!(made.success());

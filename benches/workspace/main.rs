@@ -1,0 +1,29 @@
+//! What one call costs, against the command that a person would use instead, in the same run.
+//!
+//! Every row times ours and theirs in turn, so that a machine that slows down slows both. The table goes to
+//! standard output, the figures to `target/bench/summary.json`.
+
+mod container;
+mod local;
+mod measure;
+
+use std::path::Path;
+
+use measure::{Plan, Report};
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    // `cargo bench` passes `--bench`, and `cargo test --benches` runs this as a test, with one round of each.
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let plan = if arguments.iter().any(|a| a == "--bench") { Plan::full() } else { Plan::quick() };
+    let filter = arguments.iter().find(|a| !a.starts_with('-')).cloned().unwrap_or_default();
+    let mut report = Report::new(plan, filter);
+    local::rows(&mut report).await?;
+    container::rows(&mut report, "busybox", "agentworkspace/busybox:test").await?;
+    container::rows(&mut report, "debian", "agentworkspace/debian:test").await?;
+    println!("{}", report.table());
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/bench");
+    std::fs::create_dir_all(&target)?;
+    std::fs::write(target.join("summary.json"), report.json()?)?;
+    Ok(())
+}
