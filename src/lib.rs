@@ -65,6 +65,7 @@ mod output;
 mod path;
 mod process;
 mod signal;
+mod target;
 mod workspace;
 
 pub use capabilities::Capabilities;
@@ -83,6 +84,7 @@ pub use output::{Captured, End, Output, OutputChunk, OutputReceiver, OutputSink,
 pub use path::{MAX_ELEMENT_BYTES, MAX_PATH_BYTES, WorkspacePath};
 pub use process::{CLOSE_GRACE, Process, ProcessControl, ProcessStdin, ProcessStdout};
 pub use signal::Signal;
+pub use target::{Target, open};
 pub use tokio_util::sync::CancellationToken;
 pub use workspace::{Starter, Workspace, WorkspaceExt, start};
 

@@ -39,6 +39,7 @@ mod pull;
 mod pump;
 mod raw_exec;
 mod removal;
+mod remove;
 mod shared;
 mod spawn_error;
 mod spec;
@@ -57,6 +58,8 @@ mod process_tests;
 #[cfg(test)]
 mod test_container;
 
+pub use build::BuildOptions;
+pub use changes::{Change, ChangeKind, ChangeScope};
 pub use engine::Engine;
 pub use options::{
     Access, AttachOptions, ContainerOptions, DEFAULT_PIDS_LIMIT, DEFAULT_ROOT, HostPort, Mount, MountKind,
@@ -64,4 +67,5 @@ pub use options::{
 };
 pub use progress::{Progress, Stage, Timings};
 pub use prune::{ListedWorkspace, PruneOptions, PruneReport, list, prune};
+pub use remove::remove;
 pub use workspace::ContainerWorkspace;

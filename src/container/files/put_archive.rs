@@ -29,7 +29,10 @@ pub(crate) async fn put_archive(
     shared.monitor.check_open()?;
     shared
         .guard(async {
-            let index = take_apart(tar, options, dir).await?;
+            let mut index = take_apart(tar, options, dir).await?;
+            for entry in &mut index.entries {
+                entry.mode &= options.mode_mask;
+            }
             let report = ArchiveReport::new(index.entries.len() as u64, index.bytes);
             let (held, dir) = (Arc::clone(shared), dir.clone());
             paused(shared, async move { unpack(&held, &dir, index).await }).await?;

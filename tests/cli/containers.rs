@@ -1,0 +1,107 @@
+//! `run` and `exec` over containers.
+
+use crate::support::{Kept, image, run, run_with_input};
+
+#[test]
+fn a_fresh_container_runs_and_goes() {
+    let json = run(["run", "--json", "--image", image(), "--", "sh", "-c", "pwd; id -u"]).expect(0).json();
+    assert_eq!(json["descriptor"]["kind"], "container");
+    let digest = json["descriptor"]["ref"].as_str().unwrap();
+    assert!(digest.strip_prefix("sha256:").is_some_and(|hex| hex.len() == 64), "{digest}");
+    assert_eq!(json["descriptor"]["root"], "/workspace");
+    assert!(json["stdout"].as_str().unwrap().starts_with("/workspace\n"));
+    for step in ["pull", "create", "start", "exec"] {
+        assert!(json["durations_ms"][step].is_number(), "{step}: {json}");
+    }
+    assert_eq!(json["details"]["image"]["reference"], image());
+    let id = json["details"]["container"]["id"].as_str().unwrap();
+    let ran = run(["inspect", &format!("container:{id}")]).expect(125);
+    assert!(ran.stderr.contains("there is no container"), "{ran:?}");
+}
+
+#[test]
+fn the_status_tells_how_it_ended() {
+    let cases: [(&[&str], &[&str], i32); 8] = [
+        (&[], &["true"], 0),
+        (&[], &["sh", "-c", "exit 7"], 7),
+        (&[], &["sh", "-c", "kill -TERM $$"], 143),
+        (&["--timeout", "1s"], &["sleep", "60"], 124),
+        (&["--dir", "missing"], &["true"], 125),
+        (&["--user", "nobody-known"], &["true"], 2),
+        (&[], &["/etc/passwd"], 126),
+        (&[], &["no-such-program"], 127),
+    ];
+    for (args, command, status) in cases {
+        let ran = run(["run", "--image", image()].iter().chain(args).chain(&["--"]).chain(command));
+        assert_eq!(ran.status, Some(status), "{args:?} {command:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_command_that_uses_too_much_memory_is_told() {
+    let script = "a=x; while :; do a=$a$a; done";
+    let args = ["run", "--image", image(), "--memory", "32m", "--timeout", "60s", "--", "sh", "-c", script];
+    let ran = run(args).expect(137);
+    assert!(ran.stderr.contains("memory ran out"), "{ran:?}");
+}
+
+#[test]
+fn limits_are_reported() {
+    let args = [
+        "run",
+        "--json",
+        "--image",
+        image(),
+        "--memory",
+        "64m",
+        "--cpus",
+        "0.5",
+        "--pids",
+        "50",
+        "--",
+        "true",
+    ];
+    let json = run(args).expect(0).json();
+    let limits = json["details"]["limits"].as_array().unwrap();
+    for name in ["memory", "cpus", "pids"] {
+        assert!(limits.iter().any(|limit| limit["limit"] == name), "{name}: {json}");
+    }
+}
+
+#[test]
+fn an_image_that_is_not_there_is_not_a_failed_command() {
+    let args = ["run", "--json", "--pull", "never", "--image", "agentworkspace/missing:test", "--", "true"];
+    image();
+    let ran = run(args).expect(125);
+    assert_eq!(ran.json()["error"]["code"], "image");
+    assert!(ran.stderr.contains("hint: pull or build the image first"), "{ran:?}");
+}
+
+#[test]
+fn exec_runs_in_a_container_and_leaves_it() {
+    let kept = Kept::create("exec", &["--env", "A=1"]);
+    let target = kept.target();
+    assert_eq!(run(["exec", &target, "--", "pwd"]).expect(0).text(), "/workspace\n");
+    assert_eq!(
+        run_with_input(["exec", &target, "--stdin", "--", "cat"], b"in\xff").expect(0).stdout,
+        b"in\xff"
+    );
+    let ran = run(["exec", &target, "-e", "B=2", "--", "sh", "-c", "echo $A $B; exit 3"]).expect(3);
+    assert_eq!(ran.text(), "1 2\n");
+    run(["exec", &target, "--timeout", "1s", "--", "sleep", "60"]).expect(124);
+    let inspected = run(["inspect", &target]).expect(0).json();
+    assert_eq!(inspected["details"]["container"]["id"], kept.id.as_str());
+}
+
+#[test]
+fn a_tree_goes_through_a_fresh_container() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("in")).unwrap();
+    std::fs::write(dir.path().join("in/f"), "1").unwrap();
+    let copy = format!("{}:.", dir.path().join("in").display());
+    let collect = format!("out:{}", dir.path().join("out").display());
+    let script = "mkdir out && cp f out/g";
+    let args = ["run", "--image", image(), "--copy", &copy, "--collect", &collect, "--", "sh", "-c", script];
+    run(args).expect(0);
+    assert_eq!(std::fs::read_to_string(dir.path().join("out/g")).unwrap(), "1");
+}

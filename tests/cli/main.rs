@@ -1,0 +1,10 @@
+//! The built command, over directories of this machine and over containers.
+
+mod containers;
+mod copying;
+mod doctor;
+mod files;
+mod lifecycle;
+mod run;
+mod signals;
+mod support;
