@@ -27,3 +27,14 @@ fn the_local_example_sorts_its_file_and_is_refused_outside() {
     assert!(printed.contains("the file has 21 bytes"), "{printed}");
     assert!(printed.contains("refused: `../etc/passwd` leads outside of the workspace"), "{printed}");
 }
+
+#[cfg(feature = "container")]
+#[test]
+fn the_container_example_streams_and_tells_failures_apart() {
+    let printed = output_of("container", &["agentworkspace/busybox:test"]);
+    assert!(printed.contains("sha256:"), "{printed}");
+    assert!(printed.contains("step 1\nstep 2\nstep 3\n"), "{printed}");
+    assert!(printed.contains("it exited with status 3"), "{printed}");
+    assert!(printed.contains("refused: ") && printed.contains("no-such-program"), "{printed}");
+    assert!(!printed.contains("unexpected"), "{printed}");
+}
