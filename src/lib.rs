@@ -47,7 +47,6 @@
 //!
 //! Linux only. The library logs through [`tracing`] and never prints.
 
-
 #[cfg(feature = "conformance")]
 pub mod conformance;
 #[cfg(feature = "container")]

@@ -50,8 +50,6 @@ mod workspace;
 #[cfg(test)]
 mod engine_tests;
 #[cfg(test)]
-mod life_tests;
-#[cfg(test)]
 mod exec_tests;
 #[cfg(test)]
 mod life_tests;

@@ -9,8 +9,6 @@ mod clock;
 mod descendants;
 mod driver;
 mod exec;
-mod forget;
-mod feed;
 mod feed;
 mod forget;
 mod leader;
