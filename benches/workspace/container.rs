@@ -13,7 +13,8 @@ use tokio::io::AsyncReadExt as _;
 use crate::measure::{Report, bytes, program, timed, tree};
 
 pub(crate) async fn rows(report: &mut Report, backend: &str, image: &str) -> anyhow::Result<()> {
-    let engine = Engine::connect().await.context("the benchmarks need a container engine: run `make engine`")?;
+    let engine =
+        Engine::connect().await.context("the benchmarks need a container engine: run `make engine`")?;
     life(report, &engine, backend, image).await?;
     let options = ContainerOptions::new(image);
     let workspace = ContainerWorkspace::create(&engine, options, |_| {}).await?;
@@ -39,7 +40,8 @@ async fn life(report: &mut Report, engine: &Engine, backend: &str, image: &str) 
         })
         .await?;
         let name = format!("agentworkspace-bench-{}", std::process::id());
-        let run = ["docker", "run", "-d", "--init", "--network", "none", "--name", &name, image, "sleep", "3600"];
+        let run =
+            ["docker", "run", "-d", "--init", "--network", "none", "--name", &name, image, "sleep", "3600"];
         let theirs = program(&run).await? + program(&["docker", "exec", &name, "true"]).await?;
         creates.push((ours, theirs));
         let workspace = opened.context("the workspace was opened")?;
@@ -106,7 +108,8 @@ async fn trees(
     container: &str,
     scratch: &Path,
 ) -> anyhow::Result<()> {
-    let (up, down) = (format!("{backend}: tree of 5,000 files up"), format!("{backend}: tree of 5,000 files down"));
+    let (up, down) =
+        (format!("{backend}: tree of 5,000 files up"), format!("{backend}: tree of 5,000 files down"));
     if !report.wants(&up) && !report.wants(&down) {
         return Ok(());
     }
@@ -119,7 +122,8 @@ async fn trees(
         let directory = format!("ours{round}").parse()?;
         let options = UnpackOptions::default();
         let ours =
-            timed(async { Ok(workspace.put_archive(&directory, archive.clone().into(), options).await?) }).await?;
+            timed(async { Ok(workspace.put_archive(&directory, archive.clone().into(), options).await?) })
+                .await?;
         let theirs = format!("{container}:{root}/theirs{round}");
         ups.push((ours, program(&["docker", "cp", "-q", &path(&source), &theirs]).await?));
         let ours = timed(async {

@@ -3,7 +3,8 @@
 use std::fs;
 
 use agentworkspace::{
-    ArchiveOptions, Command, Environment, LocalWorkspace, UnpackOptions, Workspace, WorkspaceExt as _, WriteOptions,
+    ArchiveOptions, Command, Environment, LocalWorkspace, UnpackOptions, Workspace, WorkspaceExt as _,
+    WriteOptions,
 };
 use tokio::io::AsyncReadExt as _;
 
@@ -57,7 +58,11 @@ pub(crate) async fn rows(report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn trees(report: &mut Report, workspace: &LocalWorkspace, root: &std::path::Path) -> anyhow::Result<()> {
+async fn trees(
+    report: &mut Report,
+    workspace: &LocalWorkspace,
+    root: &std::path::Path,
+) -> anyhow::Result<()> {
     let plan = report.plan;
     let tar = tree(plan.tree_files)?;
     let source = root.join("tree.tar");
@@ -75,7 +80,8 @@ async fn trees(report: &mut Report, workspace: &LocalWorkspace, root: &std::path
         let directory = ours.parse()?;
         let options = UnpackOptions::default();
         let taken =
-            timed(async { Ok(workspace.put_archive(&directory, tar.clone().into(), options).await?) }).await?;
+            timed(async { Ok(workspace.put_archive(&directory, tar.clone().into(), options).await?) })
+                .await?;
         ups.push((taken, program(&["tar", "-xf", &source, "-C", &theirs]).await?));
         let taken = timed(async {
             let mut reader = workspace.get_archive(&directory, ArchiveOptions::default()).await?;

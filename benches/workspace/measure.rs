@@ -81,7 +81,16 @@ impl Report {
 
     pub(crate) fn table(&self) -> comfy_table::Table {
         let mut table = comfy_table::Table::new();
-        table.set_header(["row", "rounds", "ours, ms", "min-max", "theirs", "theirs, ms", "min-max", "ratio"]);
+        table.set_header([
+            "row",
+            "rounds",
+            "ours, ms",
+            "min-max",
+            "theirs",
+            "theirs, ms",
+            "min-max",
+            "ratio",
+        ]);
         for row in &self.rows {
             table.add_row([
                 row.name.clone(),

@@ -32,7 +32,10 @@ impl PrivateEngine {
             .context("failed to run docker save")?;
         let archive = save.stdout.take().context("the pipe was asked for")?;
         let load = engine.docker().arg("load").stdin(archive).output()?;
-        ensure!(save.wait()?.success() && load.status.success(), "failed to copy {IMAGE} to the second engine");
+        ensure!(
+            save.wait()?.success() && load.status.success(),
+            "failed to copy {IMAGE} to the second engine"
+        );
         Ok(engine)
     }
 

@@ -23,7 +23,8 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Fault; 5] = [Fault::Kill, Fault::Remove, Fault::Pause, Fault::Restart, Fault::StopEngine];
+    pub(crate) const ALL: [Fault; 5] =
+        [Fault::Kill, Fault::Remove, Fault::Pause, Fault::Restart, Fault::StopEngine];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -55,21 +56,24 @@ impl Fault {
             Fault::Restart => matches!(why, GoneReason::ContainerRestarted | GoneReason::ContainerKilled),
             // A stopping engine first kills its containers.
             Fault::StopEngine => {
-                matches!(why, GoneReason::EngineUnreachable { .. } | GoneReason::ContainerKilled | GoneReason::ContainerExited { .. })
+                matches!(
+                    why,
+                    GoneReason::EngineUnreachable { .. }
+                        | GoneReason::ContainerKilled
+                        | GoneReason::ContainerExited { .. }
+                )
             }
         }
     }
 }
 
 pub(crate) fn check(engine: &PrivateEngine, fault: Fault, operation: Operation) -> anyhow::Result<()> {
-    let poisoned = |_| anyhow::anyhow!("another trial panicked while the engine was down");
-    let (exclusive, shared);
+    let poisoned = "another trial panicked while the engine was down";
+    let (mut exclusive, mut shared) = (None, None);
     if matches!(fault, Fault::StopEngine) {
-        exclusive = Some(engine.in_use.write().map_err(poisoned)?);
-        shared = None;
+        exclusive = Some(engine.in_use.write().ok().context(poisoned)?);
     } else {
-        shared = Some(engine.in_use.read().map_err(poisoned)?);
-        exclusive = None;
+        shared = Some(engine.in_use.read().ok().context(poisoned)?);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let result = runtime.block_on(observe(engine, fault, operation));

@@ -47,7 +47,8 @@ impl Operation {
                 workspace.write(&target, content, WriteOptions::default()).await.map(drop)
             }
             Operation::Copy => {
-                let output = workspace.exec(Command::shell("dd if=/dev/zero of=big bs=1M count=3 2>&1")).await?;
+                let output =
+                    workspace.exec(Command::shell("dd if=/dev/zero of=big bs=1M count=3 2>&1")).await?;
                 assert!(output.success(), "{output:?}");
                 workspace.copy(&path("big"), &target).await.map(drop)
             }
@@ -59,14 +60,20 @@ impl Operation {
                 let content = vec![0; TOO_MUCH as usize];
                 tar.append_data(&mut header, "new", content.as_slice()).expect("memory takes it");
                 let tar = tar.into_inner().expect("memory takes it");
-                workspace.put_archive(&WorkspacePath::root(), tar.into(), UnpackOptions::default()).await.map(drop)
+                workspace
+                    .put_archive(&WorkspacePath::root(), tar.into(), UnpackOptions::default())
+                    .await
+                    .map(drop)
             }
         }
     }
 }
 
 pub(crate) fn check(engine: &PrivateEngine, operation: Operation) -> anyhow::Result<()> {
-    let _up = engine.in_use.read().map_err(|_| anyhow::anyhow!("another trial panicked while the engine was down"))?;
+    let _up = engine
+        .in_use
+        .read()
+        .map_err(|_| anyhow::anyhow!("another trial panicked while the engine was down"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let client = Engine::connect_to(&engine.address()).await?;
@@ -82,7 +89,10 @@ pub(crate) fn check(engine: &PrivateEngine, operation: Operation) -> anyhow::Res
         ensure!(matches!(error, Error::StorageFull { .. }), "the error is {error:?}");
         ensure!(workspace.read(&path("kept"), 16).await? == b"old", "the old content is lost");
         let names: Vec<_> = workspace.read_dir_all(&WorkspacePath::root()).await?;
-        ensure!(names.iter().all(|e| !e.name.escaped().starts_with('.')), "a temporary file is left: {names:?}");
+        ensure!(
+            names.iter().all(|e| !e.name.escaped().starts_with('.')),
+            "a temporary file is left: {names:?}"
+        );
         workspace.close().await?;
         Ok(())
     })

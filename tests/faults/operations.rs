@@ -110,7 +110,8 @@ impl Operation {
                 let mut reader = workspace.open(&big(), OpenOptions::default()).await?;
                 let mut buffer = vec![0; 64 * 1024];
                 loop {
-                    let read = reader.read(&mut buffer).await.map_err(|e| Error::from_io("read", "big", e))?;
+                    let read =
+                        reader.read(&mut buffer).await.map_err(|e| Error::from_io("read", "big", e))?;
                     if read == 0 {
                         return Ok(());
                     }
@@ -126,10 +127,14 @@ impl Operation {
             Operation::WriteStream => {
                 let _ = begun.send(());
                 let slow = Slow { begun: begun.clone(), pause: None };
-                workspace.write(&path("new"), Content::sized_reader(slow, 1 << 50), WriteOptions::default()).await?;
+                workspace
+                    .write(&path("new"), Content::sized_reader(slow, 1 << 50), WriteOptions::default())
+                    .await?;
                 panic!("an endless write came to an end");
             }
-            Operation::Write => workspace.write(&path("new"), "x".into(), WriteOptions::default()).await.map(drop),
+            Operation::Write => {
+                workspace.write(&path("new"), "x".into(), WriteOptions::default()).await.map(drop)
+            }
             Operation::RemoveAll => {
                 workspace.create_dir_all(&path("tree/a/b")).await?;
                 workspace.remove_all(&path("tree")).await
@@ -141,11 +146,13 @@ impl Operation {
             Operation::CreateDirAll => workspace.create_dir_all(&path("d/e")).await,
             Operation::SetMode => workspace.set_mode(&path("small"), 0o600).await,
             Operation::Copy => workspace.copy(&path("small"), &path("copied")).await.map(drop),
-            Operation::PutArchive => {
-                workspace.put_archive(&path("unpacked"), archive().into(), UnpackOptions::default()).await.map(drop)
-            }
+            Operation::PutArchive => workspace
+                .put_archive(&path("unpacked"), archive().into(), UnpackOptions::default())
+                .await
+                .map(drop),
             Operation::GetArchive => {
-                let mut reader = workspace.get_archive(&WorkspacePath::root(), ArchiveOptions::default()).await?;
+                let mut reader =
+                    workspace.get_archive(&WorkspacePath::root(), ArchiveOptions::default()).await?;
                 let mut archive = Vec::new();
                 reader.read_to_end(&mut archive).await.map_err(|e| Error::from_io("read", ".", e))?;
                 Ok(())
