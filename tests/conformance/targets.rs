@@ -56,7 +56,7 @@ impl Target {
 pub(crate) fn all() -> Vec<Target> {
     let busybox = Recipe::new("agentworkspace/busybox:test");
     let debian = Recipe::new("agentworkspace/debian:test");
-    let scratch = Recipe { tool: Some("/tool"), ..Recipe::new("agentworkspace/static:test") };
+    let scratch = Recipe { tool: Some("/busybox"), ..Recipe::new("agentworkspace/static:test") };
     let user = Some(1000);
     let mut targets = vec![Target::local("local", None)];
     if rustix::process::geteuid().is_root() || crate::again::is_child() {
