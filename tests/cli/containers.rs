@@ -79,14 +79,14 @@ fn an_image_that_is_not_there_is_not_a_failed_command() {
 
 #[test]
 fn exec_runs_in_a_container_and_leaves_it() {
-    let kept = Kept::create("exec", &["--env", "A=1"]);
+    let kept = Kept::create("exec", &[]);
     let target = kept.target();
     assert_eq!(run(["exec", &target, "--", "pwd"]).expect(0).text(), "/workspace\n");
     assert_eq!(
         run_with_input(["exec", &target, "--stdin", "--", "cat"], b"in\xff").expect(0).stdout,
         b"in\xff"
     );
-    let ran = run(["exec", &target, "-e", "B=2", "--", "sh", "-c", "echo $A $B; exit 3"]).expect(3);
+    let ran = run(["exec", &target, "-e", "B=1 2", "--", "sh", "-c", "echo $B; exit 3"]).expect(3);
     assert_eq!(ran.text(), "1 2\n");
     run(["exec", &target, "--timeout", "1s", "--", "sleep", "60"]).expect(124);
     let inspected = run(["inspect", &target]).expect(0).json();
@@ -104,4 +104,17 @@ fn a_tree_goes_through_a_fresh_container() {
     let args = ["run", "--image", image(), "--copy", &copy, "--collect", &collect, "--", "sh", "-c", script];
     run(args).expect(0);
     assert_eq!(std::fs::read_to_string(dir.path().join("out/g")).unwrap(), "1");
+}
+
+#[test]
+fn an_image_is_built_from_a_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("Dockerfile"), format!("FROM {}\nCOPY f /built\n", image())).unwrap();
+    std::fs::write(dir.path().join("f"), "1").unwrap();
+    let context = dir.path().to_str().unwrap();
+    let json = run(["run", "--json", "--build", context, "--", "cat", "/built"]).expect(0).json();
+    let id = json["details"]["image"]["image_id"].as_str().unwrap();
+    let _ = std::process::Command::new("docker").args(["rmi", id]).output();
+    assert_eq!(json["stdout"], "1");
+    assert!(json["durations_ms"]["build"].is_number(), "{json}");
 }

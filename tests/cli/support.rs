@@ -11,52 +11,52 @@ use bollard::Docker;
 use bollard::query_parameters::ListContainersOptionsBuilder;
 
 /// The image of the tests: busybox with all of its applets.
-pub const IMAGE: &str = "agentworkspace/busybox:test";
+pub(crate) const IMAGE: &str = "agentworkspace/busybox:test";
 
 /// What came of a run of the command.
 #[derive(Debug)]
-pub struct Ran {
-    pub status: Option<i32>,
-    pub stdout: Vec<u8>,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
 }
 
 impl Ran {
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.stdout).expect("standard output is UTF-8")
     }
 
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// Fails unless the status is this one.
     #[track_caller]
-    pub fn expect(self, status: i32) -> Ran {
+    pub(crate) fn expect(self, status: i32) -> Ran {
         assert_eq!(self.status, Some(status), "{self:?}");
         self
     }
 }
 
 /// The command, with nothing of this process's environment that would change what it prints.
-pub fn command<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
+pub(crate) fn command<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_agentworkspace"));
     command.args(args).env_remove("AGENTWORKSPACE_LOG").env_remove("RUST_BACKTRACE");
     command
 }
 
 /// Runs the command with nothing to read.
-pub fn run<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Ran {
+pub(crate) fn run<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Ran {
     run_with_input(args, b"")
 }
 
 /// Runs the command with this on its standard input.
-pub fn run_with_input<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>, input: &[u8]) -> Ran {
+pub(crate) fn run_with_input<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>, input: &[u8]) -> Ran {
     finish(command(args), input)
 }
 
 /// Runs a prepared command to its end.
-pub fn finish(mut command: Command, input: &[u8]) -> Ran {
+pub(crate) fn finish(mut command: Command, input: &[u8]) -> Ran {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the command starts");
     let mut stdin = child.stdin.take().expect("standard input is a pipe");
@@ -73,13 +73,13 @@ pub fn finish(mut command: Command, input: &[u8]) -> Ran {
 }
 
 /// `local:DIR`.
-pub fn local(dir: &Path) -> String {
+pub(crate) fn local(dir: &Path) -> String {
     format!("local:{}", dir.display())
 }
 
 /// Waits until `condition` holds, or fails.
 #[track_caller]
-pub fn wait_for(what: &str, patience: Duration, mut condition: impl FnMut() -> bool) {
+pub(crate) fn wait_for(what: &str, patience: Duration, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + patience;
     while !condition() {
         assert!(Instant::now() < deadline, "not within {patience:?}: {what}");
@@ -89,7 +89,7 @@ pub fn wait_for(what: &str, patience: Duration, mut condition: impl FnMut() -> b
 
 /// Waits for a child to end, or kills it and fails.
 #[track_caller]
-pub fn wait_for_exit(child: &mut Child, patience: Duration) -> std::process::ExitStatus {
+pub(crate) fn wait_for_exit(child: &mut Child, patience: Duration) -> std::process::ExitStatus {
     let deadline = Instant::now() + patience;
     loop {
         if let Some(status) = child.try_wait().expect("the child can be waited for") {
@@ -117,7 +117,7 @@ fn engine<T>(ask: impl AsyncFnOnce(&Docker) -> T) -> T {
 }
 
 /// The image, once it is known that the engine has it.
-pub fn image() -> &'static str {
+pub(crate) fn image() -> &'static str {
     let found = engine(async |docker| docker.inspect_image(IMAGE).await);
     if let Err(error) = found {
         panic!("the engine has no {IMAGE}; make it with `make engine`: {error}");
@@ -126,12 +126,12 @@ pub fn image() -> &'static str {
 }
 
 /// The ids of the containers that a process of this number made, stopped ones included.
-pub fn containers_of(pid: u32) -> Vec<String> {
+pub(crate) fn containers_of(pid: u32) -> Vec<String> {
     with_label(&format!("agentworkspace.owner.pid={pid}"))
 }
 
 /// The ids of the containers with this label, stopped ones included.
-pub fn with_label(label: &str) -> Vec<String> {
+pub(crate) fn with_label(label: &str) -> Vec<String> {
     engine(async |docker| {
         let filters: HashMap<&str, Vec<&str>> = [("label", vec![label])].into();
         let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
@@ -141,19 +141,19 @@ pub fn with_label(label: &str) -> Vec<String> {
 }
 
 /// A name that no other test and no other run of the tests has.
-pub fn unique(name: &str) -> String {
+pub(crate) fn unique(name: &str) -> String {
     format!("aw-cli-{name}-{}", std::process::id())
 }
 
 /// A kept container, closed when it is dropped.
-pub struct Kept {
-    pub name: String,
-    pub id: String,
+pub(crate) struct Kept {
+    pub(crate) name: String,
+    pub(crate) id: String,
 }
 
 impl Kept {
     /// Makes one.
-    pub fn create(name: &str, options: &[&str]) -> Kept {
+    pub(crate) fn create(name: &str, options: &[&str]) -> Kept {
         let name = unique(name);
         let args = ["create", "--image", image(), "--name", &name].into_iter().chain(options.iter().copied());
         let ran = run(args).expect(0);
@@ -161,7 +161,7 @@ impl Kept {
     }
 
     /// `container:NAME`.
-    pub fn target(&self) -> String {
+    pub(crate) fn target(&self) -> String {
         format!("container:{}", self.name)
     }
 }
