@@ -12,6 +12,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=scripts/say.sh
 . "$here/say.sh"
+# shellcheck source=scripts/start-time.sh
+. "$here/start-time.sh"
 
 run_dir=${AGENTWORKSPACE_ENGINE_DIR:-/run/agentworkspace}
 record=$run_dir/dockerd.pid
@@ -24,17 +26,6 @@ other_deadline=15
 engine_version() {
     command -v docker >/dev/null || return 1
     timeout 10 docker version --format '{{.Server.Version}}' 2>/dev/null
-}
-
-# When the process of id $1 started, in clock ticks since boot. With the id this names one process
-# for ever, because an id is used again. The name in field 2 may hold spaces, hence the cut.
-start_time() {
-    local stat
-    stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
-    stat=${stat##*) }
-    # shellcheck disable=SC2086 # The fields are split on purpose.
-    set -- $stat
-    printf '%s\n' "${20}"
 }
 
 # The id of the engine that this script started, if it still runs.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 #
-# Fails when something of ours is left: a container, network or volume with one of our labels, or a
-# process of a program built here.
+# Fails when something of ours is left: a container, network or volume with our label whose owner no
+# longer runs, or a process of a program built here.
 #
 #   scripts/leaks.sh list           prints what there is now
 #   scripts/leaks.sh check [FILE]   fails for what is there and not in FILE, an earlier list
@@ -10,6 +10,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=scripts/say.sh
 . "$here/say.sh"
+# shellcheck source=scripts/start-time.sh
+. "$here/start-time.sh"
 
 target=${CARGO_TARGET_DIR:-$(cd "$here/.." && pwd)/target}
 # What a process or an owner's death leaves may take this long to go.
@@ -19,14 +21,25 @@ engine_answers() {
     command -v docker >/dev/null && timeout 10 docker version >/dev/null 2>&1
 }
 
-# Every object of the engine with a label of ours, by kind, id and name.
+# Whether the process of id $1 that started at $2 in boot $3 still runs here.
+owner_runs() {
+    [[ -n $1 && $3 == "$(</proc/sys/kernel/random/boot_id)" && $(start_time "$1") == "$2" ]]
+}
+
+# Every object of the engine with our label, by kind, id and name, but for those that a process
+# somewhere else on this machine is using.
 engine_objects() {
+    local owner='{{.Label "agentworkspace.owner.pid"}}|{{.Label "agentworkspace.owner.started"}}'
+    owner+='|{{.Label "agentworkspace.owner.boot"}}'
+    local ours=(--filter label=agentworkspace) kind id name pid started boot
     engine_answers || return 0
     {
-        docker ps --all --no-trunc --format 'container {{.ID}} {{.Names}} {{.Labels}}'
-        docker network ls --no-trunc --format 'network {{.ID}} {{.Name}} {{.Labels}}'
-        docker volume ls --format 'volume {{.Name}} {{.Name}} {{.Labels}}'
-    } | grep -E '^[a-z]+ [^ ]+ [^ ]+ (.*,)?agentworkspace[.=]' | cut -d ' ' -f 1-3 || true
+        docker ps --all --no-trunc "${ours[@]}" --format "container|{{.ID}}|{{.Names}}|$owner"
+        docker network ls --no-trunc "${ours[@]}" --format "network|{{.ID}}|{{.Name}}|$owner"
+        docker volume ls "${ours[@]}" --format "volume|{{.Name}}|{{.Name}}|$owner"
+    } | while IFS='|' read -r kind id name pid started boot; do
+        owner_runs "$pid" "$started" "$boot" || printf '%s %s %s\n' "$kind" "$id" "$name"
+    done
 }
 
 # Every process whose program was built here, also when it has been built anew since.
