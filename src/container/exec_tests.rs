@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::exec::exec;
 use super::kill::end_everything;
 use super::options::AttachOptions;
-use super::test_container::{BUSYBOX, DEBIAN, STATIC, TestContainer, docker, make_scratch};
+use super::test_container::{BUSYBOX, DEBIAN, STATIC, TestContainer, docker};
 use crate::environment::Environment;
 use crate::error::{Error, GoneReason, SpawnErrorKind};
 use crate::output::{End, output_channel};
@@ -133,7 +133,6 @@ async fn what_cannot_be_started_says_why() {
 
 #[tokio::test]
 async fn an_image_without_a_shell_runs_commands() {
-    make_scratch();
     let container = TestContainer::run(STATIC, &["-e", "A=1"]);
     let shared = container.attach("/").await;
     let run = |args: &[&str]| exec(&shared, Command::from_args(args.iter().copied()));

@@ -10,16 +10,18 @@ use super::workspace::ContainerWorkspace;
 
 pub(crate) const BUSYBOX: &str = "agentworkspace/busybox:test";
 pub(crate) const DEBIAN: &str = "agentworkspace/debian:test";
-/// Holds nothing but a static `/busybox`; made by [`make_scratch`].
-pub(crate) const STATIC: &str = "agentworkspace/scratch-busybox:test";
+/// Holds nothing but a static `/busybox`.
+pub(crate) const STATIC: &str = "agentworkspace/static:test";
 
-/// Makes an image that has no shell.
-pub(crate) fn make_scratch() {
-    let script = format!(
-        "id=$(docker create {BUSYBOX} true) && docker cp -L $id:/bin/busybox - | docker import - {STATIC}; \
-         docker rm $id"
-    );
-    assert!(Host::new("sh").args(["-c", &script]).output().unwrap().status.success());
+/// An attached workspace, which is closed when this is dropped.
+pub(crate) struct Attached(ContainerWorkspace);
+
+impl std::ops::Deref for Attached {
+    type Target = Arc<Shared>;
+
+    fn deref(&self) -> &Arc<Shared> {
+        self.0.shared()
+    }
 }
 
 /// A container that is removed when the test ends.
@@ -30,7 +32,7 @@ pub(crate) struct TestContainer {
 impl TestContainer {
     /// Runs `image` idly, with further options of `docker run`.
     pub(crate) fn run(image: &str, options: &[&str]) -> TestContainer {
-        let mut args = vec!["run", "-d", "--init", "--network", "none", "--label", "probe=cproc"];
+        let mut args = vec!["run", "-d", "--init", "--network", "none", "--label", "agentworkspace-test"];
         args.extend(options);
         args.push(image);
         args.extend(if image == STATIC { ["/busybox", "sleep"] } else { ["sleep", "3600"] });
@@ -41,13 +43,13 @@ impl TestContainer {
     }
 
     /// The workspace in it with this root.
-    pub(crate) async fn attach(&self, root: &str) -> Arc<Shared> {
+    pub(crate) async fn attach(&self, root: &str) -> Attached {
         self.attach_with(AttachOptions::default().root(root)).await
     }
 
-    pub(crate) async fn attach_with(&self, options: AttachOptions) -> Arc<Shared> {
+    pub(crate) async fn attach_with(&self, options: AttachOptions) -> Attached {
         let engine = Engine::connect().await.unwrap();
-        ContainerWorkspace::attach(&engine, &self.id, options).await.unwrap().shared().clone()
+        Attached(ContainerWorkspace::attach(&engine, &self.id, options).await.unwrap())
     }
 
     /// The command lines of what runs in it, its first processes left out.
