@@ -86,10 +86,12 @@ impl AsyncRead for ExactReader {
         if read == 0 && self.left > 0 && buf.remaining() > 0 {
             return wrong("the content is shorter than was announced");
         }
-        match self.left.checked_sub(read) {
-            Some(left) => self.left = left,
-            None => return wrong("the content is longer than was announced"),
-        }
+        let Some(left) = self.left.checked_sub(read) else {
+            // A reader that fails must not have given anything.
+            buf.set_filled(before);
+            return wrong("the content is longer than was announced");
+        };
+        self.left = left;
         Poll::Ready(Ok(()))
     }
 }
