@@ -59,7 +59,9 @@ pub struct Command {
     /// dropped between them is counted; 0 keeps nothing and counts all. Not for `start`. Default:
     /// [`DEFAULT_OUTPUT_LIMIT`].
     pub output_limit: u64,
-    /// Another user to run as: `name`, `uid` or `uid:gid`. Default: the workspace's own.
+    /// Another user to run as: `name`, `uid`, `name:group`, `uid:gid` or a mix of those. Digits are
+    /// a number. Without a group an account gets its primary one, and a number that is no account
+    /// the group of the same number. Default: the workspace's own.
     pub user: Option<String>,
     /// How long after SIGTERM a command that timed out or was cancelled gets SIGKILL. Default: for
     /// `exec` none, SIGKILL at once; for `start` [`CLOSE_GRACE`](crate::CLOSE_GRACE).

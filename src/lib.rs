@@ -54,9 +54,11 @@ pub mod container;
 #[cfg(target_os = "linux")]
 pub mod local;
 
+mod accounts;
 mod capabilities;
 mod collector;
 mod command;
+mod deadline;
 mod descriptor;
 mod environment;
 mod error;

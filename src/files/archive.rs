@@ -44,7 +44,9 @@ pub struct UnpackOptions {
     /// The most bytes of file content; more is [`Error::TooLarge`](crate::Error::TooLarge).
     /// Default: any.
     pub max_bytes: Option<u64>,
-    /// The most entries; more is [`Error::TooLarge`](crate::Error::TooLarge). Default: any.
+    /// The most entries; more is [`Error::TooLarge`](crate::Error::TooLarge). `None` is any, for
+    /// archives of one's own: each entry takes memory, its name's length and more. Default:
+    /// [`DEFAULT_MAX_ENTRIES`](Self::DEFAULT_MAX_ENTRIES).
     pub max_entries: Option<u64>,
     /// Which permission bits an entry may bring along; `0o777` leaves out set-user-id,
     /// set-group-id and sticky, as an archive from somebody else should. Default: all, `0o7777`.
@@ -53,11 +55,15 @@ pub struct UnpackOptions {
 
 impl Default for UnpackOptions {
     fn default() -> Self {
-        UnpackOptions { max_bytes: None, max_entries: None, mode_mask: 0o7777 }
+        UnpackOptions { max_bytes: None, max_entries: Some(Self::DEFAULT_MAX_ENTRIES), mode_mask: 0o7777 }
     }
 }
 
 impl UnpackOptions {
+    /// The default of [`max_entries`](Self::max_entries), ten times as many as large source trees
+    /// have.
+    pub const DEFAULT_MAX_ENTRIES: u64 = 1_000_000;
+
     /// Only these permission bits.
     #[must_use]
     pub fn mode_mask(self, mode_mask: u32) -> Self {

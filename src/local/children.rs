@@ -1,18 +1,23 @@
 //! The calling process's children, found with system calls alone.
 
-#![expect(unsafe_code, reason = "a forked process may not allocate, so that std::fs is out of reach")]
+#![expect(
+    unsafe_code,
+    reason = "libc declares `getpid` unsafe, and no wrapper is known to be safe after a fork"
+)]
 
-use std::ffi::{CStr, c_int};
+use std::ffi::CStr;
+
+use super::raw_file::{RawFile, leading_number};
 
 /// Calls `visit` with every child of the calling, single-threaded process that the kernel shows;
 /// `false` when `/proc` cannot be read. Children that come or go meanwhile may be missed.
 pub(super) fn for_each_child(visit: fn(libc::pid_t)) -> bool {
-    if let Some(list) = File::open(c"/proc/thread-self/children") {
+    if let Some(list) = RawFile::open(c"/proc/thread-self/children") {
         list.for_each_number(visit);
         return true;
     }
     // A kernel without CONFIG_PROC_CHILDREN: every process says who its parent is.
-    let Some(directory) = File::open(c"/proc") else { return false };
+    let Some(directory) = RawFile::open(c"/proc") else { return false };
     // SAFETY: `getpid` has no preconditions.
     let own = unsafe { libc::getpid() };
     directory.for_each_numeric_entry(|pid| {
@@ -21,101 +26,6 @@ pub(super) fn for_each_child(visit: fn(libc::pid_t)) -> bool {
         }
     });
     true
-}
-
-/// An open descriptor, closed when dropped.
-pub(super) struct File(c_int);
-
-impl File {
-    pub(super) fn open(path: &CStr) -> Option<File> {
-        // SAFETY: `path` is NUL-terminated.
-        let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-        (fd >= 0).then_some(File(fd))
-    }
-
-    /// The bytes read into `buffer`; none at the end and after an error.
-    fn read<'a>(&self, buffer: &'a mut [u8]) -> &'a [u8] {
-        // SAFETY: the buffer is writable for the length given.
-        let read = unsafe { libc::read(self.0, buffer.as_mut_ptr().cast(), buffer.len()) };
-        usize::try_from(read).ok().and_then(|read| buffer.get(..read)).unwrap_or_default()
-    }
-
-    /// Reads to the end.
-    pub(super) fn for_each_byte(&self, mut visit: impl FnMut(u8)) {
-        let mut buffer = [0u8; 4096];
-        loop {
-            let bytes = self.read(&mut buffer);
-            if bytes.is_empty() {
-                return;
-            }
-            for byte in bytes {
-                visit(*byte);
-            }
-        }
-    }
-
-    /// Reads decimal numbers set apart by anything else.
-    fn for_each_number(&self, visit: fn(libc::pid_t)) {
-        let mut number = None;
-        self.for_each_byte(|byte| match (byte, number) {
-            (b'0'..=b'9', _) => number = Some(push_digit(number.unwrap_or(0), byte)),
-            (_, Some(pid)) => {
-                visit(pid);
-                number = None;
-            }
-            _ => {}
-        });
-        if let Some(pid) = number {
-            visit(pid);
-        }
-    }
-
-    /// Calls `visit` with each name of a directory that is a number.
-    fn for_each_numeric_entry(&self, mut visit: impl FnMut(libc::pid_t)) {
-        /// Where the record length and the name are in a `linux_dirent64`.
-        const LENGTH_AT: usize = 16;
-        const NAME_AT: usize = 19;
-        let mut buffer = [0u8; 4096];
-        loop {
-            // SAFETY: the kernel writes at most the given length.
-            let filled =
-                unsafe { libc::syscall(libc::SYS_getdents64, self.0, buffer.as_mut_ptr(), buffer.len()) };
-            let Some(mut records) = usize::try_from(filled).ok().and_then(|filled| buffer.get(..filled))
-            else {
-                return;
-            };
-            if records.is_empty() {
-                return;
-            }
-            while let Some(&[low, high]) = records.get(LENGTH_AT..LENGTH_AT + 2) {
-                let length = usize::from(u16::from_ne_bytes([low, high]));
-                let (Some(record), Some(rest)) = (records.get(..length), records.get(length..)) else {
-                    break;
-                };
-                if let Some(pid) = record.get(NAME_AT..).and_then(leading_number) {
-                    visit(pid);
-                }
-                records = rest;
-            }
-        }
-    }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        // SAFETY: the descriptor is owned and closed once.
-        unsafe { libc::close(self.0) };
-    }
-}
-
-fn push_digit(number: libc::pid_t, digit: u8) -> libc::pid_t {
-    number.wrapping_mul(10).wrapping_add(libc::pid_t::from(digit.wrapping_sub(b'0')))
-}
-
-/// The decimal number that `text` begins with.
-fn leading_number(text: &[u8]) -> Option<libc::pid_t> {
-    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
-    digits.fold(None, |number, digit| Some(push_digit(number.unwrap_or(0), *digit)))
 }
 
 /// The parent of `pid` as `/proc/<pid>/stat` says.
@@ -137,7 +47,7 @@ fn parent_of(pid: libc::pid_t) -> Option<libc::pid_t> {
         left /= 10;
     }
     prepend(b"/proc/");
-    let file = File::open(CStr::from_bytes_until_nul(path.get(at..)?).ok()?)?;
+    let file = RawFile::open(CStr::from_bytes_until_nul(path.get(at..)?).ok()?)?;
     let mut buffer = [0u8; 512];
     // `pid (name) state ppid ...`; the name may hold anything, parentheses too.
     let stat = file.read(&mut buffer);
@@ -154,14 +64,5 @@ mod tests {
         // SAFETY: neither call has preconditions.
         let (own, parent) = unsafe { (libc::getpid(), libc::getppid()) };
         assert_eq!(parent_of(own), Some(parent));
-    }
-
-    #[test]
-    fn a_scan_of_proc_finds_this_process() {
-        let mut found = false;
-        // SAFETY: `getpid` has no preconditions.
-        let own = unsafe { libc::getpid() };
-        File::open(c"/proc").unwrap().for_each_numeric_entry(|pid| found |= pid == own);
-        assert!(found);
     }
 }

@@ -10,22 +10,17 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::command::TtySize;
+use crate::deadline::{cancelled, passed};
 use crate::error::{Error, GoneReason, Result};
 use crate::output::End;
 use crate::process::{CLOSE_GRACE, ProcessControl};
 use crate::signal::Signal;
 
 use super::clock::OutputClock;
-use super::exec::{cancelled, passed};
+use super::patience;
 use super::stdout::has_unread;
 use super::supervised::{KillOnDrop, Supervised};
 use super::terminal::Terminal;
-
-/// How long standard error is awaited after the exit.
-const DRAIN_PATIENCE: Duration = Duration::from_secs(2);
-
-/// How long killed processes may take to be gone. Longer than that only the kernel holds one up.
-const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How a started process ended; nothing is known when its supervisor was killed.
 pub(super) type Outcome = Option<End>;
@@ -57,11 +52,11 @@ impl Driver {
         let end = self.until_exit().await;
         // Whatever it left behind goes with it.
         self.supervised.kill();
-        if timeout(KILL_PATIENCE, self.supervised.finished()).await.is_err() {
+        if timeout(patience::KILL, self.supervised.finished()).await.is_err() {
             tracing::warn!("a killed process is still there; the kernel does not let go of it");
         }
         // Its reader may be slow or gone.
-        let _ = timeout(DRAIN_PATIENCE, self.stderr_passed.cancelled()).await;
+        let _ = timeout(patience::DRAIN, self.stderr_passed.cancelled()).await;
         outcome.send_replace(Some(end));
     }
 
@@ -100,7 +95,7 @@ impl Driver {
             return end.ok();
         }
         self.supervised.kill();
-        match timeout(KILL_PATIENCE, self.supervised.exited()).await {
+        match timeout(patience::KILL, self.supervised.exited()).await {
             Ok(end) => end.ok(),
             // It is as good as dead: the signal is pending.
             Err(_) => Some(End::Signaled(Signal::KILL)),

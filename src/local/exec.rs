@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::collector::Collector;
 use crate::command::{Command, Leftovers};
+use crate::deadline::{cancelled, passed};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::files::Content;
@@ -20,17 +21,11 @@ use crate::output::{End, Output};
 use crate::signal::Signal;
 
 use super::clock::OutputClock;
+use super::patience;
 use super::pump::{CHUNK_BYTES, Pump, discard};
 use super::registry::Registry;
 use super::spawn::{Spawned, Streams, spawn};
 use super::supervised::{KillOnDrop, Supervised};
-
-/// How long output is awaited that others still hold open after the command has exited, and how
-/// long the last output of a killed command may wait for its reader.
-const DRAIN_PATIENCE: Duration = Duration::from_secs(2);
-
-/// How long a killed command may take to be gone. Longer than that only the kernel holds one up.
-const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
 /// See [`Workspace::exec`](crate::Workspace::exec).
 pub(super) async fn exec(
@@ -136,12 +131,12 @@ impl Run {
             () = closing.cancelled() => return Err(Error::Closed),
             () = cancelled(command.cancel.as_ref()) => return Err(Error::Cancelled),
             () = self.pump.run(&self.clock) => {}
-            () = self.clock.unblocked_for(DRAIN_PATIENCE) => {}
+            () = self.clock.unblocked_for(patience::DRAIN) => {}
             () = passed(deadline) => {}
         }
         if command.leftovers == Leftovers::Kill {
             // What it left behind is gone when `exec` returns.
-            let _ = tokio::time::timeout(KILL_PATIENCE, self.supervised.finished()).await;
+            let _ = tokio::time::timeout(patience::KILL, self.supervised.finished()).await;
         } else if let Some(guard) = self.guard.take() {
             guard.release();
         }
@@ -157,7 +152,7 @@ impl Run {
                 let _ = tokio::time::timeout(grace, supervised.finished()).await;
             }
             supervised.kill();
-            if tokio::time::timeout(KILL_PATIENCE, supervised.finished()).await.is_err() {
+            if tokio::time::timeout(patience::KILL, supervised.finished()).await.is_err() {
                 tracing::warn!("a killed command is still there; the kernel does not let go of it");
             }
         };
@@ -170,7 +165,7 @@ impl Run {
         if output_ended {
             ending.await;
         } else {
-            let _ = tokio::time::timeout(DRAIN_PATIENCE, output).await;
+            let _ = tokio::time::timeout(patience::DRAIN, output).await;
         }
     }
 
@@ -209,21 +204,5 @@ async fn feed(input: Option<(Content, ChildStdin)>) -> io::Result<()> {
         if read == 0 || pipe.write_all(&buffer[..read]).await.is_err() {
             return Ok(());
         }
-    }
-}
-
-/// Waits for the token; forever without one.
-pub(super) async fn cancelled(token: Option<&CancellationToken>) {
-    match token {
-        Some(token) => token.cancelled().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits for the deadline; forever without one.
-pub(super) async fn passed(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
-        None => std::future::pending().await,
     }
 }

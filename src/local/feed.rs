@@ -29,7 +29,7 @@ pub(super) enum Source {
 }
 
 /// The future that reads async content into its [`Source`].
-pub(super) type Pump = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(super) type Filling = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 enum Piece {
     Data(Bytes),
@@ -37,7 +37,7 @@ enum Piece {
     End,
 }
 
-/// The blocking end of a [`Pump`].
+/// The blocking end of a [`Filling`].
 pub(super) struct Pieces {
     pieces: mpsc::Receiver<Piece>,
     current: Bytes,
@@ -45,18 +45,18 @@ pub(super) struct Pieces {
 }
 
 /// Splits content into what blocking code reads and what has to be polled meanwhile.
-pub(super) fn feed(content: Content) -> (Source, Option<Pump>) {
+pub(super) fn feed(content: Content) -> (Source, Option<Filling>) {
     match content.into_bytes() {
         Ok(bytes) => (Source::Bytes(bytes), None),
         Err(content) => {
             let (sender, pieces) = mpsc::channel(PIECES);
-            let pump = Box::pin(pump(content.into_reader(), sender));
-            (Source::Pieces(Pieces { pieces, current: Bytes::new(), ended: false }), Some(pump))
+            let filling = Box::pin(fill(content.into_reader(), sender));
+            (Source::Pieces(Pieces { pieces, current: Bytes::new(), ended: false }), Some(filling))
         }
     }
 }
 
-async fn pump(mut reader: Pin<Box<dyn AsyncRead + Send>>, sender: mpsc::Sender<Piece>) {
+async fn fill(mut reader: Pin<Box<dyn AsyncRead + Send>>, sender: mpsc::Sender<Piece>) {
     loop {
         let mut data = BytesMut::with_capacity(PIECE_BYTES);
         let piece = match reader.read_buf(&mut data).await {
@@ -79,7 +79,7 @@ impl Pieces {
                 Some(Piece::Data(data)) => self.current = data,
                 Some(Piece::End) => self.ended = true,
                 Some(Piece::Failed(e)) => return Err(e),
-                // The pump was dropped in the middle, and with it the caller's future.
+                // The filling was dropped in the middle, and with it the caller's future.
                 None => return Err(Error::Closed.into()),
             }
         }

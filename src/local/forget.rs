@@ -7,7 +7,7 @@
 
 #![expect(unsafe_code, reason = "unmaps memory of a forked process by system calls")]
 
-use super::children::File;
+use super::raw_file::RawFile;
 
 /// Unmaps anonymous and shared memory, except what the calling thread stands on.
 ///
@@ -16,7 +16,7 @@ use super::children::File;
 /// The process has this one thread, and nothing that it does from here on, destructors of its
 /// callers included, uses memory from the heap.
 pub(super) unsafe fn forget_the_heap() {
-    let Some(maps) = File::open(c"/proc/self/maps") else { return };
+    let Some(maps) = RawFile::open(c"/proc/self/maps") else { return };
     let on_stack = 0u8;
     // SAFETY: the location of `errno` is always valid.
     let in_control_block = unsafe { libc::__errno_location() };

@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "between clone and execve only raw system calls are allowed")]
 
+use std::cell::UnsafeCell;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -9,7 +10,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::supervisor::{LEADER, report};
-use super::user::Credentials;
+use crate::accounts::Account;
 
 /// Which step of the launch failed; its error number is beside it in a [`Failure`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,13 +84,17 @@ pub(super) struct Launch {
     candidates: Vec<CString>,
     args: StringArray,
     env: StringArray,
-    user: Option<Credentials>,
+    user: Option<Account>,
     tty: bool,
     /// The stack of the leader until `execve`.
-    stack: Vec<u128>,
+    stack: Box<[UnsafeCell<u128>]>,
     /// Where the leader, which shares this memory, leaves its failure; 0 when it got to `execve`.
     outcome: AtomicI32,
 }
+
+// SAFETY: only the stack's cells are not `Sync`, and those are touched by nobody but the leader,
+// of which there is one, because it is cloned in a forked child that has one thread.
+unsafe impl Sync for Launch {}
 
 /// The leader's frames are a few hundred bytes; unoptimized ones a few thousand.
 const STACK_BYTES: usize = 64 * 1024;
@@ -101,7 +106,7 @@ impl Launch {
         candidates: Vec<CString>,
         args: Vec<CString>,
         env: Vec<CString>,
-        user: Option<Credentials>,
+        user: Option<Account>,
         tty: bool,
     ) -> Self {
         Launch {
@@ -112,7 +117,7 @@ impl Launch {
             env: StringArray::new(env),
             user,
             tty,
-            stack: vec![0; STACK_BYTES / size_of::<u128>()],
+            stack: (0..STACK_BYTES / size_of::<u128>()).map(|_| UnsafeCell::new(0)).collect(),
             outcome: AtomicI32::new(0),
         }
     }
@@ -132,14 +137,16 @@ impl Launch {
     /// signals blocked, and waits until its program runs or could not be run. The leader's
     /// process id.
     pub(super) fn clone_leader(&self) -> Result<libc::pid_t, Failure> {
-        let top = self.stack.as_ptr_range().end;
+        let top = UnsafeCell::raw_get(self.stack.as_ptr_range().end);
         let launch: *const Launch = self;
         // The child borrows this memory until it executes its program, so that the page tables are
         // not copied a second time and its failure is seen here.
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         // SAFETY: `top` is the aligned end of a stack that outlives the child's use of it, because
-        // CLONE_VFORK suspends this process until then; `leader` keeps to async-signal-safe calls.
-        let pid = unsafe { libc::clone(leader, top.cast_mut().cast(), flags, launch.cast_mut().cast()) };
+        // CLONE_VFORK suspends this process until then. The child writes to it while `self` is
+        // borrowed here and there, which its cells allow, and nobody else reads or writes it.
+        // `leader` keeps to async-signal-safe calls.
+        let pid = unsafe { libc::clone(leader, top.cast(), flags, launch.cast_mut().cast()) };
         if pid < 0 {
             return Err(Failure::last(Stage::Clone));
         }

@@ -87,10 +87,17 @@ struct Packer<'a> {
     limit: Option<u64>,
     bytes: u64,
     stop: &'a Stop,
-    /// Files with more than one name, by device and number, with the first name.
-    links: HashMap<(u64, u64), Vec<u8>>,
+    /// Files with names that are still to come, by device and number.
+    links: HashMap<(u64, u64), Linked>,
     buffer: Vec<u8>,
     out: TarWriter<&'a mut StreamWriter>,
+}
+
+/// A file of more than one name, of which the first was packed.
+struct Linked {
+    first: Vec<u8>,
+    /// How many other names it has. They may all be elsewhere.
+    left: u64,
 }
 
 /// A directory on the way down: what is left of its sorted names.
@@ -205,10 +212,17 @@ impl Packer<'_> {
         if stat.st_nlink > 1 {
             #[expect(clippy::useless_conversion, reason = "the fields are not u64 on every architecture")]
             let id = (u64::from(stat.st_dev), u64::from(stat.st_ino));
-            if let Some(first) = self.links.get(&id).cloned() {
-                return self.start(name, tar::EntryType::Link, &first, 0, &stat);
+            if let Some(mut linked) = self.links.remove(&id) {
+                self.start(name, tar::EntryType::Link, &linked.first, 0, &stat)?;
+                linked.left -= 1;
+                if linked.left > 0 {
+                    self.links.insert(id, linked);
+                }
+                return Ok(());
             }
-            self.links.insert(id, name.to_vec());
+            #[expect(clippy::useless_conversion, reason = "the field is not u64 on every architecture")]
+            let left = u64::from(stat.st_nlink) - 1;
+            self.links.insert(id, Linked { first: name.to_vec(), left });
         }
         let size = u64::try_from(stat.st_size).unwrap_or_default();
         self.bytes = self.bytes.saturating_add(size);

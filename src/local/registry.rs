@@ -2,18 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::error::{Error, Result};
 
+use super::patience;
 use super::supervised::Supervised;
-
-/// How long `close` waits for processes that were killed. Only the kernel can hold one up for that
-/// long, in a system call that cannot be interrupted.
-const KILL_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The commands that are running or have left something behind.
 #[derive(Debug, Default)]
@@ -120,16 +116,16 @@ impl Registry {
         }
         let late = |_| Error::Timeout {
             operation: "ending the processes of the workspace".to_owned(),
-            after: KILL_PATIENCE,
+            after: patience::KILL,
         };
         let dead = async {
             for supervised in kept {
                 supervised.finished().await;
             }
         };
-        tokio::time::timeout(KILL_PATIENCE, dead).await.map_err(late)?;
+        tokio::time::timeout(patience::KILL, dead).await.map_err(late)?;
         self.closed.cancel();
         self.tasks.close();
-        tokio::time::timeout(KILL_PATIENCE, self.tasks.wait()).await.map_err(late)
+        tokio::time::timeout(patience::KILL, self.tasks.wait()).await.map_err(late)
     }
 }

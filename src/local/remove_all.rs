@@ -12,9 +12,9 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::list::Entries;
+use super::replacement;
 use super::root::{self, Root};
 use super::tasks::Stop;
-use super::temp;
 use crate::error::{Error, Result};
 use crate::files::{EntryName, FileKind};
 use crate::path::WorkspacePath;
@@ -145,7 +145,8 @@ fn removal(error: &io::Error) -> AtFlags {
 
 /// Moves a directory that is too deep into the top one, whose next pass will find it.
 fn move_up(level: &mut Level, name: &CString, top: &mut Level) -> io::Result<()> {
-    let moved = rustix::fs::renameat(level.entries.dir()?, name, top.entries.dir()?, temp::hidden_name());
+    let moved =
+        rustix::fs::renameat(level.entries.dir()?, name, top.entries.dir()?, replacement::hidden_name());
     level.progress = true;
     top.progress = true;
     match moved {

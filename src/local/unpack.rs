@@ -12,14 +12,17 @@ use rustix::fs::{AtFlags, Mode, Stat, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 
 use super::feed::Source;
+use super::replacement::Replacement;
 use super::root::{self, Root};
 use super::tar::{Member, MemberKind, TarReader, Time};
 use super::target;
 use super::tasks::Stop;
-use super::temp::Temp;
 use crate::error::{Error, Result};
 use crate::files::{ArchiveReport, FileKind, UnpackOptions};
 use crate::path::WorkspacePath;
+
+/// How many bytes of names of directories are held until the end.
+const MAX_HELD_NAMES: usize = 256 << 20;
 
 /// Unpacks a tar stream below `dir`.
 pub(super) fn unpack(
@@ -38,6 +41,7 @@ pub(super) fn unpack(
         stop,
         report: ArchiveReport::default(),
         made: BTreeMap::new(),
+        made_bytes: 0,
         parent: None,
     };
     let mut reader = TarReader::new(source, dir.as_str(), stop);
@@ -56,6 +60,8 @@ struct Unpacker<'a> {
     /// Directories of the archive, whose modes and times are set at the end: a mode may forbid to
     /// unpack into them, and unpacking changes the time.
     made: BTreeMap<Vec<u8>, (u32, Time)>,
+    /// How long the names in `made` are together.
+    made_bytes: usize,
     /// The directory of the entry before, which is most often that of the next.
     parent: Option<(Vec<u8>, OwnedFd)>,
 }
@@ -155,13 +161,20 @@ impl Unpacker<'_> {
             };
             made?;
         }
-        self.made.insert(name.join(&b'/'), (member.mode, member.modified));
+        let name = name.join(&b'/');
+        let length = name.len();
+        if self.made.insert(name, (member.mode, member.modified)).is_none() {
+            self.made_bytes += length;
+        }
+        if self.made_bytes > MAX_HELD_NAMES {
+            return Err(refused(member, "the names of the archive's directories are too long together"));
+        }
         Ok(())
     }
 
     fn file(&self, member: &Member, reader: &mut TarReader<'_>, parent: &OwnedFd, name: &[u8]) -> Result<()> {
         let fail = |e| self.failed(member, e);
-        let mut temp = Temp::create(parent).map_err(fail)?;
+        let mut temp = Replacement::create(parent).map_err(fail)?;
         let file = temp.file();
         reader.data(member, |offset, data| {
             self.stop.check()?;

@@ -11,9 +11,9 @@ use super::feed::{self, Source};
 use super::processes::Processes;
 use super::read::UntilClosed;
 use super::root::{self, Root};
+use super::scratch_dir::ScratchDir;
 use super::tasks::{Stop, Tasks};
-use super::temporary::Temporary;
-use super::{list, pack, read, remove_all, stream, temp, tree, unpack, write};
+use super::{list, pack, read, remove_all, replacement, stream, tree, unpack, write};
 use crate::capabilities::Capabilities;
 use crate::command::Command;
 use crate::descriptor::{Descriptor, Details, Kind};
@@ -40,7 +40,7 @@ pub struct LocalWorkspace {
     tasks: Tasks,
     processes: Processes,
     /// The directory to remove at the end, held while somebody closes.
-    temporary: Arc<Mutex<Option<Temporary>>>,
+    temporary: Arc<Mutex<Option<ScratchDir>>>,
 }
 
 impl LocalWorkspace {
@@ -65,13 +65,13 @@ impl LocalWorkspace {
     /// What making the directory reports; [`Error::InvalidArgument`] as for [`open`](Self::open).
     pub fn temporary(env: Environment) -> Result<LocalWorkspace> {
         env.check()?;
-        let (temporary, root) = Temporary::create()?;
+        let (temporary, root) = ScratchDir::create()?;
         Ok(LocalWorkspace::new(root, env, Some(temporary)))
     }
 
-    fn new(root: Root, env: Environment, temporary: Option<Temporary>) -> LocalWorkspace {
+    fn new(root: Root, env: Environment, temporary: Option<ScratchDir>) -> LocalWorkspace {
         LocalWorkspace {
-            id: format!("{:016x}{:016x}", temp::random(), temp::random()),
+            id: format!("{:016x}{:016x}", replacement::random(), replacement::random()),
             env,
             tasks: Tasks::new(root),
             processes: Processes::new(),
@@ -96,15 +96,15 @@ impl LocalWorkspace {
         content: Content,
         work: impl FnOnce(&Root, &WorkspacePath, &mut Source, &Stop) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (mut source, pump) = feed::feed(content);
+        let (mut source, filling) = feed::feed(content);
         let mut job =
             std::pin::pin!(self.on(path, move |root, path, stop| { work(root, path, &mut source, stop) }));
-        if let Some(pump) = pump {
+        if let Some(filling) = filling {
             tokio::select! {
                 biased;
                 // It may fail while the content still has more, or nothing, to say.
                 result = &mut job => return result,
-                () = pump => {}
+                () = filling => {}
             }
         }
         job.await
@@ -285,7 +285,7 @@ impl Workspace for LocalWorkspace {
             return Ok(());
         }
         let removal = tokio::task::spawn_blocking(move || {
-            temporary.as_mut().map_or(Ok(()), Temporary::remove)?;
+            temporary.as_mut().map_or(Ok(()), ScratchDir::remove)?;
             *temporary = None;
             Ok(())
         });

@@ -7,10 +7,10 @@ use rustix::fs::{FallocateFlags, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
 use super::feed::{PIECE_BYTES, Source};
+use super::replacement::Replacement;
 use super::root::{self, Place, Root};
 use super::target;
 use super::tasks::Stop;
-use super::temp::Temp;
 use crate::error::{Error, Result};
 use crate::files::{FileKind, WriteMethod, WriteOptions, Written};
 
@@ -25,7 +25,7 @@ pub(super) fn write(
     let fail = |e| root::error("write", path, e);
     let place = target::target(root, path, options.parents).map_err(fail)?;
     let old = existing(&place, path)?;
-    let mut temp = match (Temp::create(&place.dir), old) {
+    let mut temp = match (Replacement::create(&place.dir), old) {
         (Ok(temp), _) => temp,
         (Err(e), Some(_)) if no_room_beside(&e) => {
             let (mut source, bytes) = spool(source, path, stop)?;
@@ -68,7 +68,7 @@ fn no_room_beside(error: &io::Error) -> bool {
 /// Gives the temporary file mode and owner and renames it to its place. `false` when an existing
 /// file cannot be replaced like that.
 fn replace(
-    temp: &mut Temp<'_>,
+    temp: &mut Replacement<'_>,
     place: &Place,
     old: Option<&Stat>,
     mode: u32,

@@ -18,14 +18,14 @@ const SHOWN: &str = "the temporary directory";
 
 /// A directory below the machine's one for temporary files. It is removed when this is dropped.
 #[derive(Debug)]
-pub(super) struct Temporary {
+pub(super) struct ScratchDir {
     place: Place,
     removed: bool,
 }
 
-impl Temporary {
+impl ScratchDir {
     /// Makes a directory that only this user may enter.
-    pub(super) fn create() -> Result<(Temporary, Root)> {
+    pub(super) fn create() -> Result<(ScratchDir, Root)> {
         let make = || -> io::Result<_> {
             let made = tempfile::Builder::new()
                 .prefix("agentworkspace-")
@@ -43,7 +43,7 @@ impl Temporary {
         let root = Root::open(made.path())?;
         // From here on this type removes it: it also gets into directories without permissions.
         drop(made.keep());
-        Ok((Temporary { place, removed: false }, root))
+        Ok((ScratchDir { place, removed: false }, root))
     }
 
     /// Removes it with all that is in it. After a failure it can be tried again.
@@ -63,7 +63,7 @@ impl Temporary {
     }
 }
 
-impl Drop for Temporary {
+impl Drop for ScratchDir {
     fn drop(&mut self) {
         if let Err(error) = self.remove() {
             tracing::warn!(%error, "a temporary workspace was left behind");

@@ -12,13 +12,13 @@ const ATTEMPTS: usize = 8;
 
 /// A file that is removed when it is dropped, unless it was renamed.
 #[derive(Debug)]
-pub(super) struct Temp<'dir> {
+pub(super) struct Replacement<'dir> {
     dir: BorrowedFd<'dir>,
     name: String,
     file: File,
 }
 
-impl<'dir> Temp<'dir> {
+impl<'dir> Replacement<'dir> {
     /// Makes an empty file in `dir` that only this user may touch.
     pub(super) fn create(dir: &'dir impl AsFd) -> io::Result<Self> {
         let dir = dir.as_fd();
@@ -27,7 +27,7 @@ impl<'dir> Temp<'dir> {
         loop {
             let name = hidden_name();
             match rustix::fs::openat(dir, &name, flags, Mode::from_raw_mode(0o600)) {
-                Ok(file) => return Ok(Temp { dir, name, file: file.into() }),
+                Ok(file) => return Ok(Replacement { dir, name, file: file.into() }),
                 Err(rustix::io::Errno::EXIST) if attempt < ATTEMPTS => attempt += 1,
                 Err(errno) => return Err(errno.into()),
             }
@@ -46,7 +46,7 @@ impl<'dir> Temp<'dir> {
     }
 }
 
-impl Drop for Temp<'_> {
+impl Drop for Replacement<'_> {
     fn drop(&mut self) {
         if !self.name.is_empty() {
             // Nothing can be done about one that cannot be removed.
