@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt as _;
 
-use super::test_support::{Place, eventually, output, running};
+use super::test_support::{Place, eventually, needs_root, output, running};
 use crate::command::Command;
 use crate::error::{Error, GoneReason};
 
@@ -19,7 +19,7 @@ const MARKER: &str = "AGENTWORKSPACE_TEST_OWNER_MARKER";
 #[tokio::test]
 #[ignore = "it is the victim of another test"]
 async fn an_owner_to_be_killed() {
-    let Ok(marker) = std::env::var(MARKER) else { return };
+    let marker = std::env::var(MARKER).expect("another test starts this one and says the marker");
     let place = Place::new();
     let script = format!(
         "sleep {marker} & setsid sleep {marker} & (env -i setsid sh -c 'sleep {marker} & :' &) ; sleep {marker}"
@@ -110,6 +110,28 @@ async fn a_stopped_supervisor_is_woken_to_kill() {
 }
 
 #[tokio::test]
+async fn a_supervisor_that_is_stopped_again_and_again_kills_all_the_same() {
+    let place = Place::new();
+    let marker = place.marker(0);
+    // Two of them, in sessions of their own, so that no signal of a shell ends both.
+    let stopper = "while :; do kill -STOP $0; done";
+    let script = format!(
+        "setsid sh -c '{stopper}' $PPID & setsid sh -c '{stopper}' $PPID & setsid sleep {marker} & sleep {marker}"
+    );
+    let begin = Instant::now();
+    let command = Command::shell(&script).timeout(Duration::from_millis(300));
+    let result = place.exec(command).await.unwrap();
+    assert!(result.timed_out && begin.elapsed() < Duration::from_secs(5), "{result:?}");
+    assert_eq!(running(&marker), 0);
+    let process = place.start(Command::shell(&script)).await.unwrap();
+    eventually(Duration::from_secs(5), || running(&marker) == 2).await;
+    place.processes.close().await.unwrap();
+    assert_eq!(running(&marker), 0);
+    drop(process);
+    place.assert_no_children().await;
+}
+
+#[tokio::test]
 async fn a_command_that_forks_all_the_time_is_ended() {
     let place = Place::new();
     // Each generation starts the next in a session of its own and exits.
@@ -124,10 +146,9 @@ async fn a_command_that_forks_all_the_time_is_ended() {
 
 #[tokio::test]
 async fn a_fork_bomb_is_ended() {
-    if !rustix::process::geteuid().is_root() || !Path::new("/bin/bash").exists() {
-        // The limit that protects the machine counts per user, and so wants one of its own.
-        return;
-    }
+    // The limit that protects the machine counts per user, and so wants one of its own.
+    needs_root();
+    assert!(Path::new("/bin/bash").exists(), "this test needs /bin/bash");
     let place = Place::new();
     place.open_to_all();
     let marker = place.marker(0);

@@ -9,3 +9,7 @@ pub(super) const DRAIN: Duration = Duration::from_secs(2);
 /// How long killed processes may take to be gone. Only the kernel can hold one up for longer, in a
 /// system call that cannot be interrupted.
 pub(super) const KILL: Duration = Duration::from_secs(5);
+
+/// How long closing waits for processes, those among them that are asked to end before they are
+/// killed.
+pub(super) const CLOSE: Duration = Duration::from_secs(10);

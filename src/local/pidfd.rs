@@ -5,6 +5,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
+use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags};
 
@@ -19,6 +20,14 @@ impl ProcessFd {
     pub(super) fn open(pid: i32) -> io::Result<ProcessFd> {
         let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
         Ok(ProcessFd(rustix::process::pidfd_open(pid, PidfdFlags::empty())?))
+    }
+
+    /// Blocks until the process has ended or the time is over. Whether it has ended.
+    pub(super) fn ended_within(&self, time: Duration) -> bool {
+        let mut event = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let milliseconds = time.as_millis().try_into().unwrap_or(i32::MAX);
+        // SAFETY: the array is one element long, as is said.
+        unsafe { libc::poll(&raw mut event, 1, milliseconds) > 0 }
     }
 
     /// Sends `signal`; an error when the process has been reaped or may not be signaled.

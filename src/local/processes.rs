@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::command::Command;
 use crate::environment::Environment;
@@ -10,7 +11,7 @@ use crate::output::Output;
 use crate::process::Process;
 
 use super::registry::Registry;
-use super::{exec, start};
+use super::{exec, patience, start};
 
 /// Runs and starts commands, and knows everything that they have running. Dropping it kills all of
 /// that without waiting.
@@ -47,6 +48,18 @@ impl Processes {
         self.registry.close().await
     }
 
+    /// Begins to kill everything without waiting, also outside of a runtime, and returns what
+    /// blocks until that has worked or taken too long.
+    pub(crate) fn abandon(&self) -> impl FnOnce() + Send + use<> {
+        let dying = self.registry.abandon();
+        move || {
+            let deadline = Instant::now() + patience::KILL;
+            if !dying.iter().all(|supervised| supervised.gone_by(deadline)) {
+                tracing::warn!("a killed process is still there; the kernel does not let go of it");
+            }
+        }
+    }
+
     /// How many supervisors there are that have not been reaped.
     #[cfg(test)]
     pub(super) fn running(&self) -> usize {
@@ -56,6 +69,6 @@ impl Processes {
 
 impl Drop for Processes {
     fn drop(&mut self) {
-        self.registry.abandon();
+        drop(self.registry.abandon());
     }
 }

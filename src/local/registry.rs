@@ -92,12 +92,15 @@ impl Registry {
     }
 
     /// Begins to kill everything without waiting; also outside of a runtime.
-    pub(super) fn abandon(&self) {
+    /// What is being killed is returned.
+    pub(super) fn abandon(&self) -> Vec<Arc<Supervised>> {
         self.closing.cancel();
         self.closed.cancel();
-        for kept in self.live().commands.values() {
-            kept.supervised.kill();
+        let dying: Vec<_> = self.live().commands.values().map(|kept| kept.supervised.clone()).collect();
+        for supervised in &dying {
+            supervised.kill();
         }
+        dying
     }
 
     /// Ends everything and waits until nothing is left.
@@ -116,16 +119,16 @@ impl Registry {
         }
         let late = |_| Error::Timeout {
             operation: "ending the processes of the workspace".to_owned(),
-            after: patience::KILL,
+            after: patience::CLOSE,
         };
         let dead = async {
             for supervised in kept {
                 supervised.finished().await;
             }
         };
-        tokio::time::timeout(patience::KILL, dead).await.map_err(late)?;
+        tokio::time::timeout(patience::CLOSE, dead).await.map_err(late)?;
         self.closed.cancel();
         self.tasks.close();
-        tokio::time::timeout(patience::KILL, self.tasks.wait()).await.map_err(late)
+        tokio::time::timeout(patience::CLOSE, self.tasks.wait()).await.map_err(late)
     }
 }

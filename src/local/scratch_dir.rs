@@ -46,6 +46,20 @@ impl ScratchDir {
         Ok((ScratchDir { place, removed: false }, root))
     }
 
+    /// Removes it on a thread of its own once `ready` has returned there: a large tree takes long,
+    /// and whoever drops a workspace may be an async thread. Needs no runtime.
+    pub(super) fn remove_after(self, ready: impl FnOnce() + Send + 'static) {
+        // Without a thread the closure is dropped, and with it this directory.
+        let thread = std::thread::Builder::new().name("agentworkspace-rm".to_owned());
+        let started = thread.spawn(move || {
+            ready();
+            drop(self);
+        });
+        if let Err(error) = started {
+            tracing::warn!(%error, "a temporary workspace was removed before its processes were gone");
+        }
+    }
+
     /// Removes it with all that is in it. After a failure it can be tried again.
     pub(super) fn remove(&mut self) -> Result<()> {
         if self.removed {

@@ -19,6 +19,17 @@ async fn rest(process: &mut Process) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
+/// The next line of its standard output.
+async fn line(process: &mut Process) -> String {
+    let mut line = String::new();
+    loop {
+        match char::from(process.stdout().unwrap().read_u8().await.unwrap()) {
+            '\n' => return line,
+            next => line.push(next),
+        }
+    }
+}
+
 /// Waits until a line that contains `text` was printed.
 async fn expect(process: &mut Process, text: &str) {
     let mut seen = String::new();
@@ -71,8 +82,11 @@ async fn a_reader_of_standard_error_that_fails_or_sleeps_blocks_nobody() {
     assert_eq!(rest(&mut process).await, "done\n");
     assert_eq!(process.wait().await.unwrap(), End::Exited(0));
     let (sink, receiver) = output_channel();
-    let process = place.start(Command::shell("yes >&2").stream(sink)).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    let mut process = place.start(Command::shell("echo $$; exec yes >&2").stream(sink)).await.unwrap();
+    let pid = line(&mut process).await;
+    // It sleeps only in front of a full pipe.
+    let asleep = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains("(yes) S");
+    eventually(Duration::from_secs(10), asleep).await;
     process.signal(Signal::KILL).await.unwrap();
     let begin = Instant::now();
     assert_eq!(process.wait().await.unwrap(), End::Signaled(Signal::KILL));

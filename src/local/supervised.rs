@@ -1,13 +1,16 @@
 //! This process's side of a supervisor: what it reported, and how to let go of it.
 
+use std::convert::Infallible;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Child;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, GoneReason, Result};
 use crate::output::End;
@@ -26,12 +29,18 @@ pub(super) struct Supervised {
     pid: i32,
     supervisor: Option<ProcessFd>,
     progress: watch::Receiver<Progress>,
+    /// Cancelled by the first [`kill`](Self::kill).
+    killed: CancellationToken,
 }
 
 /// How often, and how many times, a supervisor that does not say whether the program runs is told
 /// to go on. A program on a slow disk takes long to load, too.
 const NUDGE: Duration = Duration::from_millis(50);
 const MAX_NUDGES: usize = 1200;
+
+/// How many times a supervisor that was told to kill is told to go on before what is below it is
+/// killed from here as well: something there may stop it time and again.
+const NUDGES_BEFORE_FORCE: usize = 4;
 
 /// What is known of a command so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,17 +75,64 @@ impl Supervised {
         let (sender, progress) = watch::channel(Progress::default());
         // Without process descriptors (kernels before 5.3) a stopped supervisor stays stopped.
         let supervisor = ProcessFd::open(pid).ok();
-        let supervised = Arc::new(Supervised { link, pid, supervisor, progress });
+        let killed = CancellationToken::new();
+        let supervised = Arc::new(Supervised { link, pid, supervisor, progress, killed });
         let guard = KillOnDrop::new(supervised.clone());
-        Ok((supervised, follow(child, reports, sender, guard)))
+        let following = follow(child, reports, sender);
+        let followed = supervised.clone();
+        let until_gone = async move {
+            let _guard = guard;
+            let mut following = pin!(following);
+            tokio::select! {
+                () = &mut following => return,
+                () = followed.killed.cancelled() => {}
+            }
+            tokio::select! {
+                () = following => {}
+                never = followed.insist() => match never {},
+            }
+        };
+        Ok((supervised, until_gone))
     }
 
     /// Begins to kill everything, without waiting; also outside of a runtime.
     pub(super) fn kill(&self) {
+        self.killed.cancel();
         // A socket that is shut already has told the supervisor.
         let _ = self.link.shutdown(Shutdown::Write);
         if let Some(supervisor) = &self.supervisor {
             // A process of the same user may have stopped it.
+            let _ = supervisor.send(Signal::CONT);
+        }
+    }
+
+    /// Sees to it that a supervisor that was told to kill is not kept from it.
+    async fn insist(&self) -> Infallible {
+        for round in 1..=MAX_NUDGES {
+            tokio::time::sleep(NUDGE).await;
+            if round % NUDGES_BEFORE_FORCE == 0 {
+                self.signal(Signal::KILL).await;
+            }
+            if let Some(supervisor) = &self.supervisor {
+                // It fails when the supervisor has gone, and that is followed elsewhere.
+                let _ = supervisor.send(Signal::CONT);
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Blocks, also outside of a runtime, until the supervisor, which was told to kill, is gone.
+    /// Whether it is by `deadline`.
+    pub(super) fn gone_by(&self, deadline: Instant) -> bool {
+        let Some(supervisor) = &self.supervisor else { return false };
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if supervisor.ended_within(left.min(NUDGE)) {
+                return true;
+            }
+            if left.is_zero() {
+                return false;
+            }
             let _ = supervisor.send(Signal::CONT);
         }
     }
@@ -96,7 +152,7 @@ impl Supervised {
     pub(super) async fn started(&self) -> Result<std::result::Result<(), i32>> {
         let mut progress = self.progress.clone();
         let known = progress.wait_for(|progress| progress.started.is_some() || progress.finished);
-        let mut known = std::pin::pin!(known);
+        let mut known = pin!(known);
         for _ in 0..MAX_NUDGES {
             if let Ok(known) = tokio::time::timeout(NUDGE, &mut known).await {
                 let started = known.ok().and_then(|progress| progress.started);
@@ -161,12 +217,7 @@ impl Drop for KillOnDrop {
 }
 
 /// Reads what the supervisor reports until it is gone, and reaps it.
-async fn follow(
-    mut child: Child,
-    mut reports: tokio::net::UnixStream,
-    progress: watch::Sender<Progress>,
-    _guard: KillOnDrop,
-) {
+async fn follow(mut child: Child, mut reports: tokio::net::UnixStream, progress: watch::Sender<Progress>) {
     let mut done = false;
     let mut report = [0; REPORT_BYTES];
     while reports.read_exact(&mut report).await.is_ok() {

@@ -105,9 +105,14 @@ impl Tasks {
         drop(self.spawn(Stop(self.closed.child_token()), work));
     }
 
+    /// Refuses more work and tells what runs to stop.
+    pub(super) fn cancel(&self) {
+        self.closed.cancel();
+    }
+
     /// Refuses more work, stops what runs and waits for it.
     pub(super) async fn close(&self) {
-        self.closed.cancel();
+        self.cancel();
         self.running.close();
         self.running.wait().await;
     }

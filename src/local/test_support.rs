@@ -82,6 +82,12 @@ impl Place {
     }
 }
 
+/// Fails unless this process is root's, so that nobody takes a test for passed that did not run.
+#[track_caller]
+pub(super) fn needs_root() {
+    assert!(rustix::process::geteuid().is_root(), "this test needs root; leave it out with `--skip`");
+}
+
 /// Kept bytes as text.
 pub(super) fn output(captured: &Captured) -> String {
     String::from_utf8(captured.to_vec()).unwrap()

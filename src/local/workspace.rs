@@ -58,7 +58,8 @@ impl LocalWorkspace {
     }
 
     /// A workspace in a fresh temporary directory that only this user may enter. It is removed
-    /// with all that is in it on [`close`](Workspace::close), and when the workspace is dropped.
+    /// with all that is in it on [`close`](Workspace::close). When the workspace is dropped instead,
+    /// that happens in the background, and is cut short if this process ends before it is done.
     ///
     /// # Errors
     ///
@@ -134,6 +135,19 @@ impl LocalWorkspace {
                 source: Some(error.into()),
             }),
             opened => opened,
+        }
+    }
+}
+
+impl Drop for LocalWorkspace {
+    fn drop(&mut self) {
+        self.tasks.cancel();
+        let gone = self.processes.abandon();
+        // Whoever else holds the lock removes it already.
+        if let Ok(mut temporary) = self.temporary.try_lock()
+            && let Some(directory) = temporary.take()
+        {
+            directory.remove_after(gone);
         }
     }
 }

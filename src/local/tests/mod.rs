@@ -4,6 +4,7 @@
 mod archives;
 mod commands;
 mod confinement;
+mod mounts;
 mod races;
 mod special;
 mod writing;

@@ -7,7 +7,9 @@ use std::time::Duration;
 use rustix::fs::{CWD, FileType, Mode, OFlags, mkdirat, mknodat, openat};
 
 use super::super::LocalWorkspace;
+use super::super::test_support::{eventually, running};
 use super::{Fixture, path};
+use crate::command::Command;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::files::FileKind;
@@ -40,8 +42,16 @@ async fn a_temporary_workspace_is_private_and_goes_with_its_owner() {
     assert!(!root.exists());
     let dropped = LocalWorkspace::temporary(Environment::empty()).unwrap();
     let root = std::path::PathBuf::from(dropped.descriptor().root);
-    drop(dropped);
-    assert!(!root.exists());
+    let marker = format!("{}.{}", 1000 + std::process::id(), 77);
+    let left = Command::shell(format!("(while :; do date >>late; done) & sleep {marker} >/dev/null 2>&1 &"))
+        .env("PATH", "/usr/bin:/bin")
+        .output_limit(0);
+    dropped.exec(left).await.unwrap();
+    eventually(Duration::from_secs(5), || running(&marker) == 1 && root.join("late").exists()).await;
+    // Also where there is no runtime.
+    std::thread::spawn(move || drop(dropped)).join().unwrap();
+    eventually(Duration::from_secs(8), || !root.exists()).await;
+    assert_eq!(running(&marker), 0);
 }
 
 #[tokio::test]
