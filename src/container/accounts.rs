@@ -6,67 +6,36 @@ use std::io::Read as _;
 
 use super::engine::{Engine, SLOW_CALL_TIMEOUT};
 use super::shared::UserIds;
+use crate::accounts::{Unknown, UserSpec};
 use crate::error::{Error, Result};
 
 /// The largest account file that is read. Images have a few KiB.
 const MAX_ACCOUNT_FILE: u64 = 1024 * 1024;
 
-/// The numbers of `user` (`name`, `uid`, `uid:gid`, `name:group`; empty for root) in a container.
-///
-/// A number without a group gets the group of its account, or 0 when it has none, as the engine
-/// would do.
+/// The numbers of `user` in a container, by the rule of [`Command::user`](crate::Command::user);
+/// empty is root, as an image that sets no user means.
 pub(crate) async fn resolve(engine: &Engine, container: &str, user: &str) -> Result<UserIds> {
-    let (name, group) = user.split_once(':').map_or((user, None), |(name, group)| (name, Some(group)));
-    let unknown = |what: &str, name: &str| Error::InvalidArgument {
-        reason: format!("the container knows no {what} `{}`", name.escape_debug()),
-    };
-    if name.is_empty() {
-        return match group {
-            None => Ok(UserIds { uid: 0, gid: 0 }),
-            Some(_) => Err(unknown("user", name)),
+    if user.is_empty() {
+        return Ok(UserIds { uid: 0, gid: 0 });
+    }
+    let spec = UserSpec::parse(user);
+    // Each file is a request, and the supplementary groups are not asked for.
+    let mut texts = [String::new(), String::new()];
+    if spec.needs_passwd() {
+        texts[0] = read_text(engine, container, "/etc/passwd").await?;
+    }
+    if spec.needs_group() {
+        texts[1] = read_text(engine, container, "/etc/group").await?;
+    }
+    let [passwd, group] = &texts;
+    let account = spec.resolve(passwd, group).map_err(|what| {
+        let (what, name) = match what {
+            Unknown::User(name) => ("user", name),
+            Unknown::Group(name) => ("group", name),
         };
-    }
-    let number = name.parse::<u32>().ok();
-    let account = match (number, group) {
-        (Some(_), Some(_)) => None,
-        _ => find_account(&read_text(engine, container, "/etc/passwd").await?, name, number),
-    };
-    let uid = number.or(account.map(|account| account.uid)).ok_or_else(|| unknown("user", name))?;
-    let gid = match group {
-        None => account.map_or(0, |account| account.gid),
-        Some(group) => match group.parse::<u32>() {
-            Ok(gid) => gid,
-            Err(_) => find_group(&read_text(engine, container, "/etc/group").await?, group)
-                .ok_or_else(|| unknown("group", group))?,
-        },
-    };
-    Ok(UserIds { uid, gid })
-}
-
-/// The account of a name or a number in the text of `/etc/passwd`; a name goes first, as an
-/// account may be named by digits.
-fn find_account(passwd: &str, name: &str, number: Option<u32>) -> Option<UserIds> {
-    let accounts = || {
-        passwd.lines().filter_map(|line| {
-            let mut fields = line.split(':');
-            let name = fields.next()?;
-            let uid = fields.nth(1)?.parse().ok()?;
-            let gid = fields.next()?.parse().ok()?;
-            Some((name, UserIds { uid, gid }))
-        })
-    };
-    match number {
-        None => accounts().find(|(account, _)| *account == name).map(|(_, ids)| ids),
-        Some(number) => accounts().find(|(_, ids)| ids.uid == number).map(|(_, ids)| ids),
-    }
-}
-
-/// The number of a group in the text of `/etc/group`.
-fn find_group(groups: &str, name: &str) -> Option<u32> {
-    groups.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        (fields.next()? == name).then(|| fields.nth(1)?.parse().ok())?
-    })
+        Error::InvalidArgument { reason: format!("the container knows no {what} `{}`", name.escape_debug()) }
+    })?;
+    Ok(UserIds { uid: account.uid, gid: account.gid })
 }
 
 /// The text of a small file of the image; empty when there is none.
@@ -101,26 +70,4 @@ async fn read_text(engine: &Engine, container: &str, path: &str) -> Result<Strin
         entry.read_to_end(&mut text).map_err(failed)?;
     }
     Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nagent:x:1000:1001::/home/agent:/bin/sh\nbroken\n";
-
-    #[test]
-    fn accounts_are_found_by_name_and_by_number() {
-        let agent = Some(UserIds { uid: 1000, gid: 1001 });
-        assert_eq!(find_account(PASSWD, "agent", None), agent);
-        assert_eq!(find_account(PASSWD, "1000", Some(1000)), agent);
-        assert_eq!(find_account(PASSWD, "7", Some(7)), None);
-        assert_eq!(find_account(PASSWD, "broken", None), None);
-    }
-
-    #[test]
-    fn groups_are_found_by_name() {
-        assert_eq!(find_group("root:x:0:\nwheel:x:10:agent\n", "wheel"), Some(10));
-        assert_eq!(find_group("root:x:0:\n", "wheel"), None);
-    }
 }
