@@ -38,7 +38,9 @@ pub(crate) async fn exec(args: ExecArgs, context: &Context) -> anyhow::Result<St
         outcome.opened(&*workspace);
         with_workspace(context, workspace, async |workspace| {
             let what = || format!("failed to run a command in {target}");
-            run_command(context, &*workspace, command, &mut outcome).await.with_context(what)
+            let ran = run_command(context, &*workspace, command, &mut outcome).await.with_context(what);
+            outcome.worked();
+            ran
         })
         .await
     }
@@ -73,6 +75,7 @@ pub(crate) fn finish(
     done: anyhow::Result<Status>,
 ) -> anyhow::Result<Status> {
     if json {
+        outcome.closed();
         if let Err(failure) = &done {
             outcome.error = Some(Failure::new(failure));
         }
