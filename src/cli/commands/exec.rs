@@ -57,10 +57,11 @@ pub(crate) async fn run_command(
 ) -> anyhow::Result<Status> {
     let started = Instant::now();
     let output = match context.printer.is_json() {
-        true => workspace.exec(command).await?,
-        false => stdio::exec_live(workspace, command).await?,
+        true => workspace.exec(command).await.map_err(anyhow::Error::from),
+        false => stdio::exec_live(workspace, command).await,
     };
     outcome.durations_ms.exec = Some(millis(started.elapsed()));
+    let output = output?;
     let status = status::of_end(output.end);
     explain(&context.printer, &output);
     outcome.ran(output);
