@@ -14,17 +14,20 @@ use super::progress::Step;
 pub(crate) struct Making {
     printer: Printer,
     step: Step,
+    /// The image, or the directory that it is built from.
+    of: String,
     /// How many bytes of how many are done, by layer.
     layers: Mutex<BTreeMap<String, (u64, u64)>>,
     past_the_image: AtomicBool,
 }
 
 impl Making {
-    /// Begins it.
-    pub(crate) fn new(printer: Printer, label: String) -> Making {
+    /// Begins it, of this image or of a directory to build one from.
+    pub(crate) fn new(printer: Printer, of: String) -> Making {
         Making {
             printer,
-            step: printer.step(label),
+            step: printer.step(format!("asking the engine about {of}")),
+            of,
             layers: Mutex::default(),
             past_the_image: AtomicBool::new(false),
         }
@@ -39,19 +42,20 @@ impl Making {
     pub(crate) fn show(&self, progress: Progress) {
         match progress {
             Progress::Stage(stage) => {
+                let of = &self.of;
                 let doing = match stage {
-                    Stage::Pulling => "pulling the image",
-                    Stage::Building => "building the image",
-                    Stage::Creating => "making the container",
-                    Stage::Preparing => "making the workspace's root",
-                    Stage::Starting => "starting the container",
+                    Stage::Pulling => format!("pulling {of}"),
+                    Stage::Building => format!("building {of}"),
+                    Stage::Creating => format!("making a container of {of}"),
+                    Stage::Preparing => format!("making the workspace's root in a container of {of}"),
+                    Stage::Starting => format!("starting a container of {of}"),
                     _ => return,
                 };
                 if !matches!(stage, Stage::Pulling | Stage::Building) {
                     self.past_the_image.store(true, Ordering::Relaxed);
                 }
+                self.printer.detail(&doing);
                 self.step.message(doing);
-                self.printer.detail(doing);
             }
             Progress::Pull { layer: Some(layer), current: Some(current), total: Some(total), .. } => {
                 let mut layers = self.layers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,14 +64,17 @@ impl Making {
                 let all = layers.values().map(|(_, total)| total).sum();
                 self.step.bytes(done, Some(all));
             }
-            Progress::Pull { status, .. } => self.step.message(status),
-            Progress::PullRetry { attempt, delay, reason, .. } => self.printer.warning(format_args!(
-                "try {attempt} to pull the image failed ({reason}); the next is in {:.1} s",
-                delay.as_secs_f64()
-            )),
+            Progress::Pull { status, .. } => self.step.message(format!("pulling {}: {status}", self.of)),
+            Progress::PullRetry { attempt, delay, reason, .. } => self.step.suspend(|| {
+                self.printer.warning(format_args!(
+                    "try {attempt} to pull {} failed ({reason}); the next is in {:.1} s",
+                    self.of,
+                    delay.as_secs_f64()
+                ));
+            }),
             Progress::Build(line) => {
                 self.printer.detail(line.trim_end());
-                self.step.message(line.trim_end());
+                self.step.message(format!("building {}: {}", self.of, line.trim_end()));
             }
             _ => {}
         }

@@ -46,7 +46,7 @@ pub(crate) async fn image_of(
         (None, None) => return Err(Usage("an image is needed: --image or --build".to_owned()).into()),
     };
     let started = Instant::now();
-    let making = Making::new(context.printer, format!("building {}", dir.display()));
+    let making = Making::new(context.printer, dir.display().to_string());
     let building = async {
         let engine = Engine::connect().await?;
         Ok(engine.build(&dir, BuildOptions::default(), |progress| making.show(progress)).await?)
@@ -62,7 +62,7 @@ pub(crate) async fn make_container(
     context: &Context,
     options: ContainerOptions,
 ) -> anyhow::Result<ContainerWorkspace> {
-    let making = Making::new(context.printer, format!("making a container of {}", options.image));
+    let making = Making::new(context.printer, options.image.clone());
     let keep = options.keep;
     let creating = async {
         let engine = Engine::connect().await?;

@@ -42,6 +42,11 @@ impl Step {
         self.bar.set_message(text.into());
     }
 
+    /// Lets `print` write to the terminal, with the line out of its way.
+    pub(crate) fn suspend(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
+    }
+
     /// Says how many bytes of how many are done, when the whole is known.
     pub(crate) fn bytes(&self, done: u64, total: Option<u64>) {
         if let Some(total) = total.filter(|total| *total > 0)

@@ -19,7 +19,10 @@ pub(crate) async fn with_workspace<T>(
 ) -> anyhow::Result<T> {
     let done = context.interrupts.until(work(workspace.clone()));
     let done = AssertUnwindSafe(done).catch_unwind().await;
-    if let Err(error) = workspace.close().await {
+    let step = context.printer.step("closing the workspace");
+    let closed = workspace.close().await;
+    drop(step);
+    if let Err(error) = closed {
         // The result of the work stands; what is left over is the engine's state, not the result.
         let failure = anyhow::Error::from(error).context("failed to close the workspace");
         context.printer.warning(text(&failure));

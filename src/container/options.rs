@@ -159,7 +159,8 @@ pub struct ContainerOptions {
     pub root: String,
     /// The user that commands run as: `name`, `uid` or `uid:gid`. Default: the image's own.
     pub user: Option<String>,
-    /// Variables over the image's environment.
+    /// Variables over the image's environment. A container that is kept holds them in its
+    /// configuration, which everybody who may use the engine can read; any other is never told.
     pub env: Environment,
     /// Whether the image's own environment is left out.
     pub clear_env: bool,

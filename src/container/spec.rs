@@ -69,6 +69,10 @@ pub(crate) fn body(options: &ContainerOptions, plan: &Plan) -> ContainerCreateBo
     ContainerCreateBody {
         image: Some(options.image.clone()),
         user: user(options),
+        // Whoever attaches to a container that is kept knows nothing of these options.
+        env: options
+            .keep
+            .then(|| options.env.iter().map(|(name, value)| format!("{name}={value}")).collect()),
         entrypoint,
         cmd,
         // Engines make a missing directory, as root and before its owner could be said. Commands
@@ -261,6 +265,13 @@ mod tests {
         let host = host_config(&ContainerOptions::new("image").memory(64 << 20).cpus(1.5), &plan());
         assert_eq!((host.memory, host.memory_swap), (Some(64 << 20), Some(64 << 20)));
         assert_eq!(host.nano_cpus, Some(1_500_000_000));
+    }
+
+    #[test]
+    fn only_a_kept_container_holds_the_variables_itself() {
+        let options = ContainerOptions::new("image").env([("A", "b=c")].into_iter().collect());
+        assert_eq!(body(&options, &plan()).env, None);
+        assert_eq!(body(&options.keep(true), &plan()).env.unwrap(), ["A=b=c"]);
     }
 
     #[test]

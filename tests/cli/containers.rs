@@ -1,6 +1,11 @@
 //! `run` and `exec` over containers.
 
-use crate::support::{Kept, image, run, run_with_input};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use agentworkspace::container::{ContainerOptions, ContainerWorkspace, Engine};
+
+use crate::support::{IMAGE, Kept, image, remove_image, run, run_with_input, wait_for, with_label};
 
 #[test]
 fn a_fresh_container_runs_and_goes() {
@@ -94,6 +99,36 @@ fn exec_runs_in_a_container_and_leaves_it() {
 }
 
 #[test]
+fn a_kept_container_keeps_the_variables_it_was_made_with() {
+    let kept = Kept::create("env", &["-e", "A=1 2", "-e", "B=x=y"]);
+    let script = "echo \"$A|$B|$C\"";
+    let args = ["exec", &kept.target(), "-e", "C=3", "--", "sh", "-c", script];
+    assert_eq!(run(args).expect(0).text(), "1 2|x=y|3\n");
+}
+
+#[test]
+fn a_task_that_panics_takes_its_container_along() {
+    image();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let id = Arc::new(Mutex::new(String::new()));
+    let task = runtime.spawn({
+        let id = id.clone();
+        async move {
+            let engine = Engine::connect().await.unwrap();
+            let workspace =
+                ContainerWorkspace::create(&engine, ContainerOptions::new(IMAGE), |_| ()).await.unwrap();
+            *id.lock().unwrap() = workspace.container_id().to_owned();
+            panic!("on purpose");
+        }
+    });
+    assert!(runtime.block_on(task).unwrap_err().is_panic());
+    let id = id.lock().unwrap().clone();
+    assert_eq!(id.len(), 64, "it panicked once the container was there");
+    let ours = format!("agentworkspace.owner.pid={}", std::process::id());
+    wait_for("the container is gone", Duration::from_secs(5), || !with_label(&ours).contains(&id));
+}
+
+#[test]
 fn a_tree_goes_through_a_fresh_container() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("in")).unwrap();
@@ -114,7 +149,7 @@ fn an_image_is_built_from_a_directory() {
     let context = dir.path().to_str().unwrap();
     let json = run(["run", "--json", "--build", context, "--", "cat", "/built"]).expect(0).json();
     let id = json["details"]["image"]["image_id"].as_str().unwrap();
-    let _ = std::process::Command::new("docker").args(["rmi", id]).output();
+    remove_image(id);
     assert_eq!(json["stdout"], "1");
     assert!(json["durations_ms"]["build"].is_number(), "{json}");
 }

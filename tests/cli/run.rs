@@ -112,6 +112,9 @@ fn json_holds_the_whole_result() {
     assert_eq!(json["stderr"], serde_json::json!({"base64": "/w=="}));
     assert_eq!(json["dropped"], serde_json::json!({"stdout": 0, "stderr": 0}));
     assert!(json["durations_ms"]["exec"].as_f64().unwrap() > 0.0);
+    let durations = &json["durations_ms"];
+    let steps = ["open", "exec", "close"].map(|step| durations[step].as_f64().unwrap());
+    assert!(durations["total"].as_f64().unwrap() >= steps.iter().sum(), "{durations}");
     assert!(json["details"]["workspace_id"].is_string());
     assert!(json.get("error").is_none());
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bollard::Docker;
-use bollard::query_parameters::ListContainersOptionsBuilder;
+use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveImageOptions};
 
 /// The image of the tests: busybox with all of its applets.
 pub(crate) const IMAGE: &str = "agentworkspace/busybox:test";
@@ -123,6 +123,15 @@ pub(crate) fn image() -> &'static str {
         panic!("the engine has no {IMAGE}; make it with `make engine`: {error}");
     }
     IMAGE
+}
+
+/// Removes an image that a test built. An engine may be busy with its images for long, which is
+/// nothing that the test is about.
+pub(crate) fn remove_image(id: &str) {
+    engine(async |docker| {
+        let removing = docker.remove_image(id, None::<RemoveImageOptions>, None);
+        let _ = tokio::time::timeout(Duration::from_secs(10), removing).await;
+    });
 }
 
 /// The ids of the containers that a process of this number made, stopped ones included.

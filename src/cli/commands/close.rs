@@ -4,8 +4,10 @@ use agentworkspace::Target;
 use agentworkspace::container::{Engine, remove};
 use anyhow::Context as _;
 use clap::Args;
+use serde::Serialize;
 
 use crate::cli::context::Context;
+use crate::cli::json::Failure;
 use crate::cli::status::{self, Status};
 
 /// Remove containers that `create` or `run --keep` made.
@@ -16,6 +18,23 @@ pub(crate) struct CloseArgs {
     /// The containers: `container:NAME_OR_ID`, or the name or id alone.
     #[arg(value_name = "TARGET", required = true, value_parser = container)]
     containers: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What was done, as JSON.
+#[derive(Default, Serialize)]
+struct Closed {
+    closed: Vec<String>,
+    failed: Vec<NotClosed>,
+}
+
+/// What is still there.
+#[derive(Serialize)]
+struct NotClosed {
+    name: String,
+    error: Failure,
 }
 
 /// The name or id in a target.
@@ -32,20 +51,34 @@ fn container(text: &str) -> Result<String, String> {
 
 /// Does it. One that cannot be removed does not keep the others.
 pub(crate) async fn close(args: CloseArgs, context: &Context) -> anyhow::Result<Status> {
+    let mut report = Closed::default();
     let closing = async {
         let engine = Engine::connect().await?;
         let mut first_failure = None;
         for container in &args.containers {
             let removed = remove(&engine, container).await;
-            match removed.with_context(|| format!("failed to close container:{container}")) {
-                Ok(()) => context.printer.detail(format_args!("removed {container}")),
-                Err(failure) if first_failure.is_none() => first_failure = Some(failure),
-                Err(failure) => context.printer.failure(&failure),
+            let removed = removed.with_context(|| format!("failed to close container:{container}"));
+            match removed {
+                Ok(()) => {
+                    context.printer.detail(format_args!("removed {container}"));
+                    report.closed.push(container.clone());
+                }
+                Err(failure) => {
+                    report.failed.push(NotClosed { name: container.clone(), error: Failure::new(&failure) });
+                    match first_failure {
+                        None => first_failure = Some(failure),
+                        Some(_) => context.printer.failure(&failure),
+                    }
+                }
             }
         }
         first_failure.map_or(Ok(status::OK), Err)
     };
-    context.interrupts.until(closing).await
+    let done = context.interrupts.until(closing).await;
+    if args.json {
+        context.printer.json(&report)?;
+    }
+    done
 }
 
 #[cfg(test)]

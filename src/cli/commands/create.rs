@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use agentworkspace::{Descriptor, Details, Environment, Workspace as _};
+use agentworkspace::{Descriptor, Details, Workspace as _};
 use anyhow::Context as _;
 use clap::{ArgGroup, Args};
 use serde::Serialize;
@@ -11,6 +11,7 @@ use super::container_args::ContainerArgs;
 use super::outcome::Durations;
 use crate::cli::context::Context;
 use crate::cli::open::{image_of, make_container};
+use crate::cli::parse;
 use crate::cli::status::{self, Status};
 
 /// Make a container that stays until `close` removes it, and print its id.
@@ -26,6 +27,10 @@ pub(crate) struct CreateArgs {
     /// The container's name [default: one that is made up].
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Set an environment variable; NAME alone takes its value from here. It is part of the
+    /// container's configuration: for secrets use the --env of `exec`.
+    #[arg(long = "env", short = 'e', value_name = "NAME[=VALUE]")]
+    env: Vec<String>,
     /// Run commands as this user: a name, uid or uid:gid.
     #[arg(long, value_name = "USER")]
     user: Option<String>,
@@ -47,10 +52,11 @@ struct Created {
 
 /// Does it.
 pub(crate) async fn create(args: CreateArgs, context: &Context) -> anyhow::Result<Status> {
-    let CreateArgs { image, build, name, user, json, container } = args;
+    let CreateArgs { image, build, name, env, user, json, container } = args;
+    let env = parse::environment(&env, |name| std::env::var(name))?;
     let mut durations_ms = Durations::default();
     let image = image_of(context, image, build, &mut durations_ms).await?;
-    let mut options = container.options(image, Environment::empty(), user).keep(true);
+    let mut options = container.options(image, env, user).keep(true);
     options.name = name;
     let what = format!("failed to make a container of {}", options.image);
     let workspace = make_container(context, options).await.context(what)?;

@@ -38,7 +38,9 @@ pub(crate) async fn exec(args: ExecArgs, context: &Context) -> anyhow::Result<St
         outcome.opened(&*workspace);
         with_workspace(context, workspace, async |workspace| {
             let what = || format!("failed to run a command in {target}");
-            run_command(context, &*workspace, command, &mut outcome).await.with_context(what)
+            let ran = run_command(context, &*workspace, command, &mut outcome).await.with_context(what);
+            outcome.worked();
+            ran
         })
         .await
     }
@@ -55,10 +57,11 @@ pub(crate) async fn run_command(
 ) -> anyhow::Result<Status> {
     let started = Instant::now();
     let output = match context.printer.is_json() {
-        true => workspace.exec(command).await?,
-        false => stdio::exec_live(workspace, command).await?,
+        true => workspace.exec(command).await.map_err(anyhow::Error::from),
+        false => stdio::exec_live(workspace, command).await,
     };
     outcome.durations_ms.exec = Some(millis(started.elapsed()));
+    let output = output?;
     let status = status::of_end(output.end);
     explain(&context.printer, &output);
     outcome.ran(output);
@@ -73,6 +76,7 @@ pub(crate) fn finish(
     done: anyhow::Result<Status>,
 ) -> anyhow::Result<Status> {
     if json {
+        outcome.closed();
         if let Err(failure) = &done {
             outcome.error = Some(Failure::new(failure));
         }

@@ -1,5 +1,7 @@
 //! How a command's end is told.
 
+use std::time::Instant;
+
 use agentworkspace::container::Timings;
 use agentworkspace::{Descriptor, Details, End, Output, Workspace};
 use serde::Serialize;
@@ -33,6 +35,11 @@ pub(crate) struct Outcome {
     /// Why the workspace, and not the command, failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<Failure>,
+    #[serde(skip)]
+    begun: Instant,
+    /// When there was nothing left to do but to close the workspace.
+    #[serde(skip)]
+    worked: Option<Instant>,
 }
 
 /// How many bytes of each stream are missing, and where.
@@ -46,9 +53,13 @@ struct Dropped {
     stderr_at: Option<u64>,
 }
 
-/// How long each step took, in milliseconds; a step that there was none of is left out.
+/// How long each step took, in milliseconds; a step that there was none of is left out. The total
+/// is a little more than their sum: it has the time to find the engine and to ask what it can.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Durations {
+    /// Opening a directory or a container that runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) build: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,6 +74,12 @@ pub(crate) struct Durations {
     pub(crate) exec: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) collect: Option<f64>,
+    /// Ending what still runs, and removing what was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    close: Option<f64>,
+    /// From the first to the last of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<f64>,
 }
 
 impl Durations {
@@ -89,6 +106,8 @@ impl Outcome {
             durations_ms: Durations::default(),
             details: None,
             error: None,
+            begun: Instant::now(),
+            worked: None,
         }
     }
 
@@ -96,6 +115,20 @@ impl Outcome {
     pub(crate) fn opened(&mut self, workspace: &dyn Workspace) {
         self.descriptor = Some(workspace.descriptor());
         self.details = Some(workspace.details());
+        if self.durations_ms.create.is_none() {
+            self.durations_ms.open = Some(millis(self.begun.elapsed()));
+        }
+    }
+
+    /// Takes in that the workspace is only to be closed now.
+    pub(crate) fn worked(&mut self) {
+        self.worked = Some(Instant::now());
+    }
+
+    /// Takes in that the workspace, if there was one, is closed.
+    pub(crate) fn closed(&mut self) {
+        self.durations_ms.close = self.worked.map(|worked| millis(worked.elapsed()));
+        self.durations_ms.total = Some(millis(self.begun.elapsed()));
     }
 
     /// Takes in what came of it.

@@ -67,19 +67,22 @@ pub(crate) async fn run(args: RunArgs, context: &Context) -> anyhow::Result<Stat
             (None, None) => (open_local(context, local, env)?, command.command(Environment::empty(), user)),
             _ => {
                 let image = image_of(context, image, build, &mut outcome.durations_ms).await?;
-                let mut options = container.options(image, env, user);
+                let mut options = container.options(image, Environment::empty(), user);
                 options.keep = keep.is_some();
                 options.name = keep;
                 let what = format!("failed to make a container of {}", options.image);
                 let workspace = make_container(context, options).await.context(what)?;
                 outcome.durations_ms.made(workspace.timings());
                 let workspace: Arc<dyn Workspace> = Arc::new(workspace);
-                (workspace, command.command(Environment::empty(), None))
+                // A kept container would hold its own variables for everybody to read.
+                (workspace, command.command(env, None))
             }
         };
         outcome.opened(&*workspace);
         with_workspace(context, workspace, async |workspace| {
-            work(context, &*workspace, &copies, command, &collections, &mut outcome).await
+            let worked = work(context, &*workspace, &copies, command, &collections, &mut outcome).await;
+            outcome.worked();
+            worked
         })
         .await
     }

@@ -54,6 +54,7 @@ impl Subcommand {
             Subcommand::Ls(args) => args.json,
             Subcommand::Stat(args) => args.json,
             Subcommand::Diff(args) => args.json,
+            Subcommand::Close(args) => args.json,
             Subcommand::Prune(args) => args.json,
             Subcommand::Doctor(args) => args.json,
             Subcommand::Inspect(_) => true,
@@ -61,7 +62,6 @@ impl Subcommand {
             | Subcommand::Write(_)
             | Subcommand::Rm(_)
             | Subcommand::Cp(_)
-            | Subcommand::Close(_)
             | Subcommand::Completions(_) => false,
         }
     }

@@ -72,7 +72,7 @@ async fn put_file(
 ) -> anyhow::Result<()> {
     let file = tokio::fs::File::open(source).await?;
     let metadata = file.metadata().await?;
-    let step = context.printer.step(format!("copying {} to {name}", source.display()));
+    let step = context.printer.step(format!("copying {} into the workspace", source.display()));
     step.bytes(0, Some(metadata.len()));
     // A file that grows meanwhile is copied as large as it was; one that shrinks is an error.
     let content = Content::sized_reader(step.count(file.take(metadata.len())), metadata.len());
@@ -99,7 +99,7 @@ async fn put_tree(
     name: &WorkspacePath,
 ) -> anyhow::Result<()> {
     let left_out = LeftOut::below(source.to_owned()).await?;
-    let step = context.printer.step(format!("copying {} to {name}", source.display()));
+    let step = context.printer.step(format!("copying {} into the workspace", source.display()));
     let tree = LocalWorkspace::open(source, Environment::empty())?;
     let archive = tree.get_archive(&WorkspacePath::root(), ArchiveOptions::default()).await?;
     let content = Content::reader(step.count(archive));
