@@ -59,7 +59,8 @@ pub struct Command {
     /// dropped between them is counted; 0 keeps nothing and counts all. Not for `start`. Default:
     /// [`DEFAULT_OUTPUT_LIMIT`].
     pub output_limit: u64,
-    /// Another user to run as: `name`, `uid` or `uid:gid`. Default: the workspace's own.
+    /// Another user to run as: `name`, `uid` or `uid:gid`. Default: the workspace's own. In a
+    /// container `HOME` is then that user's, unless it was set.
     pub user: Option<String>,
     /// How long after SIGTERM a command that timed out or was cancelled gets SIGKILL. Default: for
     /// `exec` none, SIGKILL at once; for `start` [`CLOSE_GRACE`](crate::CLOSE_GRACE).
@@ -79,7 +80,10 @@ pub struct Command {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Leftovers {
-    /// They go on until the workspace closes. What they print is read and discarded.
+    /// They go on until the workspace closes. What they print is read and discarded; where
+    /// [`Capabilities::leftover_output`](crate::Capabilities::leftover_output) does not hold, one
+    /// that prints more than 2 s after the command has exited gets SIGPIPE, unless its output goes
+    /// elsewhere.
     #[default]
     Keep,
     /// They are ended as soon as the command has exited.

@@ -43,6 +43,20 @@ pub(crate) async fn resolve(engine: &Engine, container: &str, user: &str) -> Res
     Ok(UserIds { uid, gid })
 }
 
+/// The home directory that an engine gives to processes of a user: that of its account, or `/`.
+pub(crate) async fn home(engine: &Engine, container: &str, uid: u32) -> Result<String> {
+    let passwd = read_text(engine, container, "/etc/passwd").await?;
+    Ok(find_home(&passwd, uid).unwrap_or("/").to_owned())
+}
+
+/// The home directory of a number's account in the text of `/etc/passwd`.
+fn find_home(passwd: &str, uid: u32) -> Option<&str> {
+    passwd.lines().find_map(|line| {
+        let mut fields = line.split(':').skip(2);
+        (fields.next()?.parse() == Ok(uid)).then(|| fields.nth(2))?
+    })
+}
+
 /// The account of a name or a number in the text of `/etc/passwd`; a name goes first, as an
 /// account may be named by digits.
 fn find_account(passwd: &str, name: &str, number: Option<u32>) -> Option<UserIds> {
@@ -116,6 +130,8 @@ mod tests {
         assert_eq!(find_account(PASSWD, "1000", Some(1000)), agent);
         assert_eq!(find_account(PASSWD, "7", Some(7)), None);
         assert_eq!(find_account(PASSWD, "broken", None), None);
+        assert_eq!(find_home(PASSWD, 1000), Some("/home/agent"));
+        assert_eq!(find_home(PASSWD, 7), None);
     }
 
     #[test]

@@ -23,6 +23,12 @@ const EVENT_DELAY: Duration = Duration::from_millis(500);
 /// How long a container that dies may take to be seen so, once its processes are gone.
 const DEATH_DELAY: Duration = Duration::from_secs(1);
 
+/// How often the engine is asked whether a program still runs.
+const QUESTION: Duration = Duration::from_secs(1);
+
+/// How long Docker keeps the output of a program open that has exited.
+const HELD_OPEN: Duration = Duration::from_secs(2);
+
 /// The exit status of a process that SIGKILL ended.
 const KILLED: i64 = 137;
 
@@ -181,7 +187,7 @@ impl Exit {
     /// a second cannot miss that. Until the output is closed Docker leaves it unanswered.
     pub(crate) async fn watch(&self, shared: &Shared, exec: &str) -> Infallible {
         loop {
-            tokio::time::sleep(Duration::from_secs(1)).await;
+            tokio::time::sleep(QUESTION).await;
             self.set(Some(Instant::now()));
             match shared.engine.exec_state(exec).await {
                 Ok(state) if state.running => self.set(None),
@@ -192,11 +198,16 @@ impl Exit {
         }
     }
 
-    /// Whether it came long before this moment.
-    pub(crate) fn is_before(&self, output_ended: Instant) -> bool {
+    /// When it came, if that was long before this moment.
+    pub(crate) fn before(&self, output_ended: Instant) -> Option<Instant> {
         const LONG: Duration = Duration::from_millis(800);
-        let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.is_some_and(|seen| output_ended.saturating_duration_since(seen) > LONG)
+        let seen = (*self.seen.lock().unwrap_or_else(PoisonError::into_inner))?;
+        if output_ended.saturating_duration_since(seen) <= LONG {
+            return None;
+        }
+        // The question before this one was answered, so it came between the two.
+        let earliest = seen.checked_sub(QUESTION).unwrap_or(seen);
+        Some(output_ended.checked_sub(HELD_OPEN).unwrap_or(seen).clamp(earliest, seen))
     }
 
     fn set(&self, seen: Option<Instant>) {

@@ -61,9 +61,9 @@ impl Target {
 
 /// Sends `signal` once to every process of a command; whether there was one.
 pub(crate) async fn signal(shared: &Shared, target: &Target, signal: Signal) -> Result<bool> {
-    let met =
+    let swept =
         sweep(&shared.engine, shared, target.user, signal.number(), &target.marker, &target.known()).await?;
-    Ok(!met.is_empty())
+    Ok(swept.met)
 }
 
 /// Whether a process can be started in the container, and so its first process lives.
@@ -141,7 +141,7 @@ async fn sweep_until<E: Future<Output = bool>>(
 ) -> Result<()> {
     loop {
         let mut swept = sweep(engine, shared, user, Signal::KILL.number(), marker, &known).await;
-        if let Ok(left) = &swept
+        if let Ok(Swept { left, .. }) = &swept
             && !left.is_empty()
             && user != ROOT
         {
@@ -149,13 +149,13 @@ async fn sweep_until<E: Future<Output = bool>>(
             swept = sweep(engine, shared, ROOT, Signal::KILL.number(), marker, left).await;
         }
         let problem = match swept {
-            Ok(left) if left.is_empty() => {
+            Ok(Swept { left, .. }) if left.is_empty() => {
                 if ended().await {
                     return Ok(());
                 }
                 "the engine says that it still runs".to_owned()
             }
-            Ok(left) => {
+            Ok(Swept { left, .. }) => {
                 let count = left.len();
                 known.extend(left.into_iter().filter(|process| !known.contains(process)).collect::<Vec<_>>());
                 format!("{count} of its processes cannot be ended")
@@ -201,7 +201,16 @@ async fn has_container(engine: &Engine, shared: &Shared) -> bool {
     }
 }
 
-/// Runs the script once as `user`; gives the processes that it met last, as `pid:start`.
+/// What one run of the script came to.
+#[derive(Debug, PartialEq, Eq)]
+struct Swept {
+    /// The processes that it met last, as `pid:start`.
+    left: Vec<String>,
+    /// Whether it met any at all.
+    met: bool,
+}
+
+/// Runs the script once as `user`.
 async fn sweep(
     engine: &Engine,
     shared: &Shared,
@@ -209,7 +218,7 @@ async fn sweep(
     signal: i32,
     marker: &str,
     known: &[String],
-) -> Result<Vec<String>> {
+) -> Result<Swept> {
     let Some(shell) = &shared.shell else { return Err(no_shell("ending a command")) };
     let mut args: Vec<String> = [shell, "-c", SCRIPT, shell].map(str::to_owned).to_vec();
     args.extend([signal.to_string(), marker.to_owned()]);
@@ -241,9 +250,10 @@ async fn sweep(
 }
 
 /// What the script met; `None` when it did not get to its end.
-fn parse_report(report: &str) -> Option<Vec<String>> {
-    let met = report.strip_suffix("done\n")?.strip_prefix("left ")?;
-    Some(met.split_whitespace().map(str::to_owned).collect())
+fn parse_report(report: &str) -> Option<Swept> {
+    let (left, rounds) = report.strip_suffix('\n')?.strip_prefix("left ")?.split_once("\ndone ")?;
+    let met = rounds.parse::<u32>().ok()? > 0;
+    Some(Swept { left: left.split_whitespace().map(str::to_owned).collect(), met })
 }
 
 #[cfg(test)]
@@ -252,9 +262,11 @@ mod tests {
 
     #[test]
     fn only_a_whole_report_counts() {
-        assert_eq!(parse_report("left 12:3 4:5 \ndone\n"), Some(vec!["12:3".to_owned(), "4:5".to_owned()]));
-        assert_eq!(parse_report("left \ndone\n"), Some(Vec::new()));
-        for broken in ["", "left 12:3 \n", "OCI runtime exec failed: no\r\n"] {
+        let left = vec!["12:3".to_owned(), "4:5".to_owned()];
+        assert_eq!(parse_report("left 12:3 4:5 \ndone 100\n"), Some(Swept { left, met: true }));
+        assert_eq!(parse_report("left \ndone 1\n"), Some(Swept { left: Vec::new(), met: true }));
+        assert_eq!(parse_report("left \ndone 0\n"), Some(Swept { left: Vec::new(), met: false }));
+        for broken in ["", "left 12:3 \n", "left 12:3 \ndone", "OCI runtime exec failed: no\r\n"] {
             assert_eq!(parse_report(broken), None, "{broken}");
         }
     }

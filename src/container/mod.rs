@@ -15,6 +15,7 @@ mod contract;
 mod create;
 mod end;
 mod engine;
+mod engine_env;
 mod events;
 mod exec;
 mod execs;

@@ -161,7 +161,7 @@ pub struct ContainerOptions {
     pub user: Option<String>,
     /// Variables over the image's environment.
     pub env: Environment,
-    /// Whether the image's own environment is left out.
+    /// Whether the image's own environment is left out, and all that the engine adds but a `PATH`.
     pub clear_env: bool,
     /// File systems to mount.
     pub mounts: Vec<Mount>,
@@ -314,7 +314,8 @@ pub struct AttachOptions {
     pub user: Option<String>,
     /// Variables over the container's environment.
     pub env: Environment,
-    /// Whether the container's own environment is left out.
+    /// Whether the container's own environment is left out, and all that the engine adds but a
+    /// `PATH`.
     pub clear_env: bool,
     /// How it is reached.
     pub access: Access,
