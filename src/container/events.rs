@@ -1,6 +1,6 @@
 //! Follows the engine's events of one container for as long as its workspace is open.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bollard::models::{ContainerStateStatusEnum as Status, EventMessage};
@@ -29,7 +29,6 @@ const LAST_DELAY: Duration = Duration::from_secs(1);
 /// `started_at` when the container was started, in the engine's words.
 pub(crate) fn follow(shared: &Arc<Shared>, since: SystemTime, started_at: Option<String>) {
     let follower = Follower {
-        shared: Arc::downgrade(shared),
         engine: shared.engine.clone(),
         id: shared.id.clone(),
         monitor: shared.monitor.clone(),
@@ -48,8 +47,6 @@ pub(crate) fn follow(shared: &Arc<Shared>, since: SystemTime, started_at: Option
 }
 
 struct Follower {
-    /// Weak, because following must not keep a workspace open.
-    shared: Weak<Shared>,
     engine: Engine,
     id: String,
     monitor: Monitor,
@@ -142,12 +139,7 @@ impl Follower {
                     *ended = Some(GoneReason::ContainerExited { exit_code: Some(137) });
                 }
             }
-            "pause" => {
-                if !self.is_our_pause() {
-                    self.monitor.set(Condition::Paused);
-                }
-            }
-            "unpause" => self.monitor.set(Condition::Running),
+            "pause" | "unpause" => self.note_pause().await,
             "start" => {
                 if self.was_restarted().await {
                     *ended = None;
@@ -176,10 +168,18 @@ impl Follower {
         }
     }
 
-    /// Whether the workspace itself has the container paused now. Events come late, but then the
-    /// one that ends the pause comes soon after.
-    fn is_our_pause(&self) -> bool {
-        self.shared.upgrade().is_some_and(|shared| shared.pause_gate.try_read().is_err())
+    /// Finds out whether somebody else has the container paused. An event does not tell: it may be
+    /// of a pause of the workspace itself that has ended since. What the state shows beside one of
+    /// those is not believed either, and the event of a pause after it comes later.
+    async fn note_pause(&self) {
+        let before = self.monitor.own_pauses().now();
+        if self.monitor.own_pauses().is_active() {
+            return self.monitor.set(Condition::Running);
+        }
+        let Ok(container) = self.inspect().await else { return };
+        let is_paused = container.state.unwrap_or_default().status == Some(Status::PAUSED);
+        let by_others = is_paused && self.monitor.own_pauses().none_since(before);
+        self.monitor.set(if by_others { Condition::Paused } else { Condition::Running });
     }
 
     /// Whether the container runs for another time than the one that was opened.

@@ -25,6 +25,9 @@ const SWEEP_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long ending the processes of one command is tried.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long what cleans up after itself may take for that.
+const TIDY_TIMEOUT: Duration = Duration::from_secs(3);
+
 /// How long closing a workspace waits for what still runs in the background: it includes the
 /// polite steps of ending a process and a kill.
 const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(20);
@@ -47,11 +50,19 @@ pub(crate) struct Target {
     pub(crate) exec: Option<String>,
     /// The first process as `pid:start`, once it is known.
     pub(crate) leader: Option<String>,
+    /// Whether it cleans up after itself on SIGTERM.
+    is_tidy: bool,
 }
 
 impl Target {
     pub(crate) fn new(marker: String, user: UserIds) -> Self {
-        Target { marker, user, exec: None, leader: None }
+        Target { marker, user, exec: None, leader: None, is_tidy: false }
+    }
+
+    /// What cleans up after itself on SIGTERM, and so gets that and some time first when it is
+    /// dropped.
+    pub(crate) fn tidy(self) -> Self {
+        Target { is_tidy: true, ..self }
     }
 
     fn known(&self) -> Vec<String> {
@@ -100,13 +111,32 @@ pub(crate) fn spawn_kill(shared: &Arc<Shared>, target: Target) {
         // A connection of its own: those of the workspace are driven by another runtime, which may be
         // shutting down.
         let killed = match Engine::connect_to(owner.engine.address()).await {
-            Ok(engine) => kill_by(&engine, &owner, &target).await,
+            Ok(engine) => {
+                if target.is_tidy {
+                    ask_to_end(&engine, &owner, &target).await;
+                }
+                kill_by(&engine, &owner, &target).await
+            }
             Err(error) => Err(error),
         };
         if let Err(error) = killed {
             tracing::error!(container = %owner.id, %error, "a dropped command could not be ended");
         }
     });
+}
+
+/// Sends SIGTERM to every process of a command, and gives them some time. What does not work out is
+/// left to a kill.
+async fn ask_to_end(engine: &Engine, shared: &Shared, target: &Target) {
+    let deadline = Instant::now() + TIDY_TIMEOUT;
+    let mut signal = Signal::TERM.number();
+    while let Ok(left) = sweep(engine, shared, target.user, signal, &target.marker, &target.known()).await {
+        if left.is_empty() || Instant::now() >= deadline {
+            return;
+        }
+        signal = 0;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// Ends every process that this workspace has started, and waits for what it does in the

@@ -30,6 +30,7 @@ mod limits;
 mod lookup;
 mod monitor;
 mod options;
+mod own_pauses;
 mod pause;
 mod plan;
 mod prepare;

@@ -8,6 +8,7 @@ use bollard::models::ContainerStateStatusEnum as Status;
 use tokio::sync::watch;
 
 use super::engine::{CALL_TIMEOUT, Engine};
+use super::own_pauses::OwnPauses;
 use crate::error::{Error, GoneReason, Result};
 
 /// How long a container may stay paused by somebody else before an operation gives up.
@@ -51,6 +52,7 @@ impl Condition {
 pub(crate) struct Monitor {
     condition: Arc<watch::Sender<Condition>>,
     seen: Arc<Mutex<Seen>>,
+    own_pauses: Arc<OwnPauses>,
 }
 
 /// What the engine told of processes in the container.
@@ -63,7 +65,11 @@ struct Seen {
 
 impl Monitor {
     pub(crate) fn new() -> Self {
-        Monitor { condition: Arc::new(watch::Sender::new(Condition::Running)), seen: Arc::default() }
+        Monitor {
+            condition: Arc::new(watch::Sender::new(Condition::Running)),
+            seen: Arc::default(),
+            own_pauses: Arc::default(),
+        }
     }
 
     /// Records what has become of the container, unless more is known already.
@@ -76,6 +82,11 @@ impl Monitor {
             }
             says_more
         });
+    }
+
+    /// When the workspace itself has the container paused, which is no condition.
+    pub(crate) fn own_pauses(&self) -> &OwnPauses {
+        &self.own_pauses
     }
 
     /// Every change of the condition.
@@ -158,6 +169,7 @@ impl Monitor {
 
     /// Asks the engine what has become of the container, and records it.
     pub(crate) async fn check(&self, engine: &Engine, id: &str) -> Result<()> {
+        let before = self.own_pauses.now();
         let inspected = engine
             .call("inspect the container", CALL_TIMEOUT, engine.docker().inspect_container(id, None))
             .await;
@@ -174,8 +186,10 @@ impl Monitor {
             Err(error) => return Err(error),
         };
         match state.status {
-            Some(Status::RUNNING) => return self.check_open(),
-            Some(Status::PAUSED) => return Err(Error::Gone { why: GoneReason::ContainerPaused }),
+            Some(Status::PAUSED) if self.own_pauses.none_since(before) => {
+                return Err(Error::Gone { why: GoneReason::ContainerPaused });
+            }
+            Some(Status::RUNNING | Status::PAUSED) => return self.check_open(),
             _ => {}
         }
         // The state does not tell a kill from an exit; the events, which are under way, do.

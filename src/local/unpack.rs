@@ -13,13 +13,13 @@ use rustix::io::Errno;
 
 use super::feed::Source;
 use super::root::{self, Root};
-use super::tar::{Member, MemberKind, TarReader, Time};
 use super::target;
 use super::tasks::Stop;
 use super::temp::Temp;
 use crate::error::{Error, Result};
 use crate::files::{ArchiveReport, FileKind, UnpackOptions};
 use crate::path::WorkspacePath;
+use crate::tar::{Member, MemberKind, TarReader, Time};
 
 /// Unpacks a tar stream below `dir`.
 pub(super) fn unpack(
@@ -40,7 +40,7 @@ pub(super) fn unpack(
         made: BTreeMap::new(),
         parent: None,
     };
-    let mut reader = TarReader::new(source, dir.as_str(), stop);
+    let mut reader = TarReader::new(|buf: &mut [u8]| source.next(buf, dir.as_str(), stop));
     let entries = unpacker.entries(&mut reader);
     // Directories got what was unpacked before a failure, so they get their modes as well.
     let finished = unpacker.finish();
@@ -61,7 +61,7 @@ struct Unpacker<'a> {
 }
 
 impl Unpacker<'_> {
-    fn entries(&mut self, reader: &mut TarReader<'_>) -> Result<()> {
+    fn entries(&mut self, reader: &mut TarReader<impl FnMut(&mut [u8]) -> Result<usize>>) -> Result<()> {
         while let Some(mut member) = reader.next()? {
             self.stop.check()?;
             member.mode &= self.options.mode_mask;
@@ -87,7 +87,11 @@ impl Unpacker<'_> {
         Ok(())
     }
 
-    fn entry(&mut self, member: &Member, reader: &mut TarReader<'_>) -> Result<()> {
+    fn entry(
+        &mut self,
+        member: &Member,
+        reader: &mut TarReader<impl FnMut(&mut [u8]) -> Result<usize>>,
+    ) -> Result<()> {
         let name = relative(&member.name).map_err(|reason| refused(member, reason))?;
         if member.kind == MemberKind::Directory {
             return self.directory(member, name);
@@ -159,7 +163,13 @@ impl Unpacker<'_> {
         Ok(())
     }
 
-    fn file(&self, member: &Member, reader: &mut TarReader<'_>, parent: &OwnedFd, name: &[u8]) -> Result<()> {
+    fn file(
+        &self,
+        member: &Member,
+        reader: &mut TarReader<impl FnMut(&mut [u8]) -> Result<usize>>,
+        parent: &OwnedFd,
+        name: &[u8],
+    ) -> Result<()> {
         let fail = |e| self.failed(member, e);
         let mut temp = Temp::create(parent).map_err(fail)?;
         let file = temp.file();
