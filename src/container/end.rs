@@ -30,7 +30,7 @@ const QUESTION: Duration = Duration::from_secs(1);
 const HELD_OPEN: Duration = Duration::from_secs(2);
 
 /// The exit status of a process that SIGKILL ended.
-const KILLED: i64 = 137;
+pub(crate) const KILLED: i64 = 137;
 
 /// The exit statuses of engines for what could not be started.
 const NOT_STARTED: std::ops::RangeInclusive<i64> = 125..=128;
@@ -141,6 +141,8 @@ async fn killed(shared: &Shared, ended: &Ended<'_>) -> Result<End> {
     if shared.shell.is_none() || !kill::is_alive(shared).await {
         wait_for_death(shared).await?;
     }
+    // One that was restarted meanwhile lives as well.
+    shared.monitor.check(&shared.engine, &shared.id).await?;
     // The engine reports a lack of memory before the end of the process that it hit.
     exit_time(&shared.monitor, ended.exec, EVENT_DELAY).await;
     if shared.monitor.oom_since(ended.began) {
@@ -150,7 +152,7 @@ async fn killed(shared: &Shared, ended: &Ended<'_>) -> Result<End> {
 }
 
 /// Fails as soon as the container is known to be dead, within [`DEATH_DELAY`].
-async fn wait_for_death(shared: &Shared) -> Result<()> {
+pub(crate) async fn wait_for_death(shared: &Shared) -> Result<()> {
     let deadline = Instant::now() + DEATH_DELAY;
     loop {
         shared.monitor.check(&shared.engine, &shared.id).await?;

@@ -28,12 +28,12 @@ const LAST_DELAY: Duration = Duration::from_secs(1);
 /// `since` is a moment of the engine's clock before the container's state was looked at, and
 /// `started_at` when the container was started, in the engine's words.
 pub(crate) fn follow(shared: &Arc<Shared>, since: SystemTime, started_at: Option<String>) {
+    shared.monitor.remember_start(started_at);
     let follower = Follower {
         engine: shared.engine.clone(),
         id: shared.id.clone(),
         monitor: shared.monitor.clone(),
         since,
-        started_at,
         killed: None,
     };
     let mut conditions = shared.monitor.subscribe();
@@ -51,7 +51,6 @@ struct Follower {
     id: String,
     monitor: Monitor,
     since: SystemTime,
-    started_at: Option<String>,
     /// When somebody last sent SIGKILL to the container's first process.
     killed: Option<Instant>,
 }
@@ -185,7 +184,9 @@ impl Follower {
     /// Whether the container runs for another time than the one that was opened.
     async fn was_restarted(&self) -> bool {
         match self.inspect().await {
-            Ok(container) => container.state.unwrap_or_default().started_at != self.started_at,
+            Ok(container) => {
+                !self.monitor.is_same_start(container.state.unwrap_or_default().started_at.as_ref())
+            }
             Err(_) => false,
         }
     }
@@ -200,7 +201,8 @@ impl Follower {
                 Ok(container) => {
                     let state = container.state.unwrap_or_default();
                     match state.status {
-                        Some(Status::RUNNING | Status::PAUSED) if state.started_at == self.started_at => {}
+                        Some(Status::RUNNING | Status::PAUSED)
+                            if self.monitor.is_same_start(state.started_at.as_ref()) => {}
                         Some(Status::RUNNING | Status::PAUSED) => {
                             self.monitor.set(Condition::Gone(GoneReason::ContainerRestarted));
                         }

@@ -130,8 +130,9 @@ pub(crate) fn spawn_kill(shared: &Arc<Shared>, target: Target) {
 async fn ask_to_end(engine: &Engine, shared: &Shared, target: &Target) {
     let deadline = Instant::now() + TIDY_TIMEOUT;
     let mut signal = Signal::TERM.number();
-    while let Ok(left) = sweep(engine, shared, target.user, signal, &target.marker, &target.known()).await {
-        if left.is_empty() || Instant::now() >= deadline {
+    let known = target.known();
+    while let Ok(swept) = sweep(engine, shared, target.user, signal, &target.marker, &known).await {
+        if swept.left.is_empty() || Instant::now() >= deadline {
             return;
         }
         signal = 0;

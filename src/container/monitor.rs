@@ -1,7 +1,7 @@
 //! What is known of an open container's life.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use bollard::models::ContainerStateStatusEnum as Status;
@@ -53,6 +53,8 @@ pub(crate) struct Monitor {
     condition: Arc<watch::Sender<Condition>>,
     seen: Arc<Mutex<Seen>>,
     own_pauses: Arc<OwnPauses>,
+    /// When the container was started, in the engine's words.
+    started_at: Arc<OnceLock<Option<String>>>,
 }
 
 /// What the engine told of processes in the container.
@@ -69,6 +71,7 @@ impl Monitor {
             condition: Arc::new(watch::Sender::new(Condition::Running)),
             seen: Arc::default(),
             own_pauses: Arc::default(),
+            started_at: Arc::default(),
         }
     }
 
@@ -82,6 +85,17 @@ impl Monitor {
             }
             says_more
         });
+    }
+
+    /// Remembers when the container was started that the workspace is about.
+    pub(crate) fn remember_start(&self, started_at: Option<String>) {
+        // It is remembered once, when the workspace is opened.
+        let _ = self.started_at.set(started_at);
+    }
+
+    /// Whether the container that was started at this time is the one that was opened.
+    pub(crate) fn is_same_start(&self, started_at: Option<&String>) -> bool {
+        self.started_at.get().is_none_or(|known| known.as_ref() == started_at)
     }
 
     /// When the workspace itself has the container paused, which is no condition.
@@ -167,6 +181,15 @@ impl Monitor {
         }
     }
 
+    /// Waits until the container has been paused by somebody else for [`PAUSE_GRACE`]; for ever in
+    /// one that is closed or gone.
+    pub(crate) async fn paused_for_long(&self) -> Error {
+        match self.lost().await {
+            paused @ Error::Gone { why: GoneReason::ContainerPaused } => paused,
+            _ => std::future::pending().await,
+        }
+    }
+
     /// Asks the engine what has become of the container, and records it.
     pub(crate) async fn check(&self, engine: &Engine, id: &str) -> Result<()> {
         let before = self.own_pauses.now();
@@ -185,6 +208,12 @@ impl Monitor {
             }
             Err(error) => return Err(error),
         };
+        let runs = matches!(state.status, Some(Status::RUNNING | Status::PAUSED));
+        if runs && !self.is_same_start(state.started_at.as_ref()) {
+            // All that ran before has ended, however well the container does now.
+            self.set(Condition::Gone(GoneReason::ContainerRestarted));
+            return self.check_open();
+        }
         match state.status {
             Some(Status::PAUSED) if self.own_pauses.none_since(before) => {
                 return Err(Error::Gone { why: GoneReason::ContainerPaused });

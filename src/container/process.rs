@@ -179,7 +179,13 @@ impl Control {
 impl ProcessControl for Control {
     async fn wait(&self) -> Result<End> {
         let mut outcomes = self.outcomes.clone();
-        let outcome = outcomes.wait_for(Option::is_some).await.map(|outcome| outcome.clone());
+        let ended = async { outcomes.wait_for(Option::is_some).await.map(|outcome| outcome.clone()) };
+        let outcome = tokio::select! {
+            biased;
+            outcome = ended => outcome,
+            // The process is still there, and another call may see its end.
+            paused = self.shared.monitor.paused_for_long() => return Err(paused),
+        };
         match outcome {
             Ok(Some(outcome)) => outcome.into_result(),
             // The supervisor is gone without a word: its runtime has been shut down.

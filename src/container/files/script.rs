@@ -10,6 +10,7 @@ use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 
 use super::status;
+use crate::container::end::{KILLED, wait_for_death};
 use crate::container::engine::SLOW_CALL_TIMEOUT;
 use crate::container::kill::Target;
 use crate::container::launch::{Leash, launch};
@@ -263,6 +264,10 @@ impl Output {
                     return Err(unexpected(String::from_utf8_lossy(said).trim()));
                 }
                 Some(status) if !state.running => {
+                    if status == KILLED {
+                        // Nobody here does that, but the end of the container does.
+                        wait_for_death(shared).await?;
+                    }
                     return Ok(Ended { status, stderr: std::mem::take(&mut self.stderr) });
                 }
                 // The engine sees no end in a container that is paused.
