@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 
+use super::exec::exec;
 use super::process::start;
 use super::shared::Shared;
 use super::test_container::{BUSYBOX, DEBIAN, TestContainer, docker};
