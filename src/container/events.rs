@@ -16,6 +16,10 @@ use crate::error::{Error, GoneReason, Result};
 /// the removal that follows.
 const FOLLOW_UP: Duration = Duration::from_millis(300);
 
+/// How long the start after a stop may take that makes a restart of it. A state that shows the end
+/// waits a little longer for what the events say.
+const RESTART: Duration = Duration::from_millis(900);
+
 /// How long an engine that went away may take to come back, as in a restart of its service.
 const RECONNECT: Duration = Duration::from_secs(6);
 
@@ -35,6 +39,7 @@ pub(crate) fn follow(shared: &Arc<Shared>, since: SystemTime, started_at: Option
         monitor: shared.monitor.clone(),
         since,
         killed: None,
+        stopped: false,
     };
     let mut conditions = shared.monitor.subscribe();
     tokio::spawn(async move {
@@ -53,6 +58,8 @@ struct Follower {
     since: SystemTime,
     /// When somebody last sent SIGKILL to the container's first process.
     killed: Option<Instant>,
+    /// Whether somebody had the engine stop the container.
+    stopped: bool,
 }
 
 impl Follower {
@@ -81,7 +88,7 @@ impl Follower {
         loop {
             let event = match ended.take() {
                 None => events.next().await,
-                Some(why) => match tokio::time::timeout(FOLLOW_UP, events.next()).await {
+                Some(why) => match tokio::time::timeout(self.patience(), events.next()).await {
                     Ok(event) => {
                         ended = Some(why);
                         event
@@ -123,10 +130,8 @@ impl Follower {
                 }
             }
             "oom" => self.monitor.note_oom(),
-            "kill" => {
-                if attribute("signal").is_some_and(|signal| signal == "9" || signal == "SIGKILL") {
-                    self.killed = Some(Instant::now());
-                }
+            "kill" if attribute("signal").is_some_and(|signal| signal == "9" || signal == "SIGKILL") => {
+                self.killed = Some(Instant::now());
             }
             "die" | "died" => {
                 let exit_code = attribute("exitCode").or(attribute("containerExitCode"));
@@ -134,6 +139,7 @@ impl Follower {
             }
             // A stop is a signal, a wait and, at last, SIGKILL: no mere kill.
             "stop" => {
+                self.stopped = true;
                 if let Some(GoneReason::ContainerKilled) = ended {
                     *ended = Some(GoneReason::ContainerExited { exit_code: Some(137) });
                 }
@@ -151,6 +157,11 @@ impl Follower {
             }
             _ => {}
         }
+    }
+
+    /// How long the events after an end may take.
+    fn patience(&self) -> Duration {
+        if self.stopped { RESTART } else { FOLLOW_UP }
     }
 
     /// Why the container ended, as far as its events so far tell.

@@ -53,7 +53,13 @@ impl Fault {
             // It is killed before it is removed, and either may be seen first.
             Fault::Remove => matches!(why, GoneReason::ContainerRemoved | GoneReason::ContainerKilled),
             Fault::Pause => matches!(why, GoneReason::ContainerPaused),
-            Fault::Restart => matches!(why, GoneReason::ContainerRestarted | GoneReason::ContainerKilled),
+            // It is stopped, at once with SIGKILL, before it is started again, and either may be seen first.
+            Fault::Restart => matches!(
+                why,
+                GoneReason::ContainerRestarted
+                    | GoneReason::ContainerKilled
+                    | GoneReason::ContainerExited { exit_code: Some(137) }
+            ),
             // A stopping engine first kills its containers.
             Fault::StopEngine => {
                 matches!(
