@@ -64,7 +64,8 @@ pub(crate) async fn conclude(shared: &Shared, ended: &Ended<'_>) -> Result<End> 
         && (words.starts_with("OCI runtime")
             || words.starts_with("Error: ")
             || words.contains("exec failed"));
-    if pending || (NOT_STARTED.contains(&code) && no_process) {
+    let refused = code == 1 && !ended.start_line.is_scripted() && kernel_refused(ended.program, &words);
+    if pending || refused || (NOT_STARTED.contains(&code) && no_process) {
         // A container that is dying answers in the same way.
         shared.monitor.check(&shared.engine, &shared.id).await?;
         let kind = kind_of(&words);
@@ -77,6 +78,13 @@ pub(crate) async fn conclude(shared: &Shared, ended: &Ended<'_>) -> Result<End> 
         Some(number) => Ok(End::Signaled(Signal::new(number)?)),
         None => Ok(End::Exited(i32::try_from(code).unwrap_or(-1))),
     }
+}
+
+/// Whether this is all that was printed, and what the runtime prints when the kernel refuses a
+/// program that passed its checks. The engine has counted it as started by then.
+fn kernel_refused(program: &str, words: &str) -> bool {
+    let reason = words.strip_prefix("exec ").and_then(|rest| rest.strip_prefix(program));
+    matches!(reason, Some(": no such file or directory" | ": exec format error" | ": permission denied"))
 }
 
 /// What the start script reported.

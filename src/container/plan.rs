@@ -158,11 +158,19 @@ async fn directory(shared: &Shared, dir: &WorkspacePath, program: &str) -> Resul
         let root = shared.root.trim_end_matches('/');
         path == shared.root || path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
     };
-    match shared.engine.look_up(&shared.id, &path).await? {
+    let found = match shared.engine.look_up(&shared.id, &path).await {
+        // So engines answer for a path through a file or a loop, and for a container that is gone.
+        Err(Error::Engine { status: Some(500), .. }) => {
+            shared.monitor.check(&shared.engine, &shared.id).await?;
+            None
+        }
+        found => found?,
+    };
+    match found {
         Some(found) if !inside(&found.path) => Err(Error::OutsideWorkspace { path: dir.as_str().to_owned() }),
         Some(found) if found.is_directory() => Ok(found.path),
         Some(_) => Err(spawn(program, SpawnErrorKind::BadDirectory, &format!("`{dir}` is not a directory"))),
-        None => Err(spawn(program, SpawnErrorKind::BadDirectory, &format!("`{dir}` does not exist"))),
+        None => Err(spawn(program, SpawnErrorKind::BadDirectory, &format!("`{dir}` leads nowhere"))),
     }
 }
 
