@@ -99,6 +99,14 @@ fn find_user<'a>(passwd: &'a str, user: Id<'_>) -> Option<Entry<'a>> {
     })
 }
 
+/// The home directory of the first account of a number.
+pub(crate) fn home_of(passwd: &str, uid: u32) -> Option<&str> {
+    passwd.lines().find_map(|line| {
+        let mut fields = line.split(':').skip(2);
+        (number(fields.next()?)? == uid).then(|| fields.nth(1))?
+    })
+}
+
 fn find_group(group: &str, name: &str) -> Option<u32> {
     group.lines().find_map(|line| {
         let mut fields = line.split(':');
@@ -134,6 +142,13 @@ mod tests {
 
     const PASSWD: &str = "broken\nroot:x:0:0:root:/root:/bin/sh\nweb:x:33:34::/var:/bin/false\n7:x:8:8::/:\n";
     const GROUP: &str = "root:x:0:\nweb:x:34:\nlogs:x:40:root,web\n";
+
+    #[test]
+    fn a_home_is_found_by_number() {
+        let passwd = "root:x:0:0:root:/root:/bin/sh\nagent:x:1000:1001::/home/agent:/bin/sh\nbroken\n";
+        assert_eq!(home_of(passwd, 1000), Some("/home/agent"));
+        assert_eq!(home_of(passwd, 7), None);
+    }
 
     #[test]
     fn a_user_is_a_name_or_a_number_with_or_without_a_group() {

@@ -27,6 +27,9 @@ pub struct Capabilities {
     /// Exit by a signal is told apart from an exit status of 128 and more. Without it such a
     /// status is reported as the signal.
     pub exact_signals: bool,
+    /// What processes left behind print is read and discarded for as long as they run. Without it
+    /// their output is closed 2 s after the command has exited.
+    pub leftover_output: bool,
     /// `remove`, `remove_all`, `rename` and `set_mode` work.
     pub change_tree: bool,
     /// `write` replaces a file in one step, so that a reader sees the old or the new content.

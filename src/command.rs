@@ -61,7 +61,8 @@ pub struct Command {
     pub output_limit: u64,
     /// Another user to run as: `name`, `uid`, `name:group`, `uid:gid` or a mix of those. Digits are
     /// a number. Without a group an account gets its primary one, and a number that is no account
-    /// the group of the same number. Default: the workspace's own.
+    /// the group of the same number. Default: the workspace's own. In a container `HOME` is then
+    /// that user's, unless it was set.
     pub user: Option<String>,
     /// How long after SIGTERM a command that timed out or was cancelled gets SIGKILL. Default: for
     /// `exec` none, SIGKILL at once; for `start` [`CLOSE_GRACE`](crate::CLOSE_GRACE).
@@ -81,7 +82,10 @@ pub struct Command {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Leftovers {
-    /// They go on until the workspace closes. What they print is read and discarded.
+    /// They go on until the workspace closes. What they print is read and discarded; where
+    /// [`Capabilities::leftover_output`](crate::Capabilities::leftover_output) does not hold, one
+    /// that prints more than 2 s after the command has exited gets SIGPIPE, unless its output goes
+    /// elsewhere.
     #[default]
     Keep,
     /// They are ended as soon as the command has exited.

@@ -67,6 +67,7 @@ mod output;
 mod path;
 mod process;
 mod signal;
+mod tar;
 mod target;
 mod workspace;
 

@@ -97,7 +97,8 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// [`Error::Gone`](crate::Error::Gone) when the workspace died under it. That it exited with
+    /// [`Error::Gone`](crate::Error::Gone) when the workspace died under it, or is paused from
+    /// outside for more than 5 s; a call after it was resumed waits on. That it exited with
     /// a status other than 0, or was ended, is not an error.
     ///
     /// # Cancel safety

@@ -62,7 +62,9 @@ pub trait Workspace: Debug + Send + Sync + 'static {
     fn capabilities(&self) -> Capabilities;
 
     /// The environment every command starts with, as a copy: exactly what the constructor was
-    /// given, over the image's own in a container. Never this process's environment.
+    /// given, in a container over the image's own and what the engine adds, such as `HOME`. Never
+    /// this process's environment. A backend may add variables of its own whose names begin with
+    /// `AGENTWORKSPACE_`.
     fn env(&self) -> Environment;
 
     /// Opens a regular file for reading, whole or in part.

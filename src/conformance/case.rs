@@ -76,6 +76,8 @@ pub enum Need {
     User,
     /// [`Capabilities::kill`].
     Kill,
+    /// [`Capabilities::leftover_output`].
+    LeftoverOutput,
 }
 
 impl Need {
@@ -87,6 +89,7 @@ impl Need {
             Need::Tty => capabilities.start && capabilities.tty,
             Need::User => capabilities.user,
             Need::Kill => capabilities.kill,
+            Need::LeftoverOutput => capabilities.leftover_output,
         }
     }
 
@@ -129,6 +132,12 @@ impl Need {
             Need::Kill => {
                 let command: Command = quick().timeout(Duration::from_secs(60));
                 assert_error!(ws.exec(command).await, Error::Unsupported { .. });
+            }
+            // There is nothing to refuse; the command itself is not to suffer from it.
+            Need::LeftoverOutput => {
+                let ran = place.run(place.sh("(sleep 4; echo late) & echo out; exit 3")).await;
+                assert!(ran.output_detached && ran.exit_code == 3 && ran.out() == "out\n", "{ran}");
+                place.done("echo still works").await;
             }
         }
     }

@@ -15,12 +15,17 @@ cases!("environment" {
     values_are_kept_byte_for_byte;
 });
 
-/// What a command sees, as `env` prints it.
+/// What a command sees, as `env` prints it, without what a backend may add for itself.
 async fn seen(at: &Place, command: Command) -> BTreeMap<String, String> {
     let ran = at.run(command).await;
     assert!(ran.success(), "{ran}");
     let pairs = ran.out();
-    pairs.lines().filter_map(|line| line.split_once('=')).map(|(n, v)| (n.to_owned(), v.to_owned())).collect()
+    pairs
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .filter(|(name, _)| !name.starts_with("AGENTWORKSPACE_"))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
 }
 
 fn expected(environment: &Environment) -> BTreeMap<String, String> {

@@ -10,7 +10,7 @@ cases!("leftovers" {
     what_is_left_is_ended_when_asked [Kill];
     output_held_open_is_awaited_for_two_seconds;
     output_that_ends_in_time_is_whole;
-    what_is_left_may_print_for_ever;
+    what_is_left_may_print_for_ever [LeftoverOutput];
     closing_ends_what_is_left as Spent;
 });
 

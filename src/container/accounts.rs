@@ -6,7 +6,7 @@ use std::io::Read as _;
 
 use super::engine::{Engine, SLOW_CALL_TIMEOUT};
 use super::shared::UserIds;
-use crate::accounts::{Unknown, UserSpec};
+use crate::accounts::{Unknown, UserSpec, home_of};
 use crate::error::{Error, Result};
 
 /// The largest account file that is read. Images have a few KiB.
@@ -36,6 +36,12 @@ pub(crate) async fn resolve(engine: &Engine, container: &str, user: &str) -> Res
         Error::InvalidArgument { reason: format!("the container knows no {what} `{}`", name.escape_debug()) }
     })?;
     Ok(UserIds { uid: account.uid, gid: account.gid })
+}
+
+/// The home directory that an engine gives to processes of a user: that of its account, or `/`.
+pub(crate) async fn home(engine: &Engine, container: &str, uid: u32) -> Result<String> {
+    let passwd = read_text(engine, container, "/etc/passwd").await?;
+    Ok(home_of(&passwd, uid).unwrap_or("/").to_owned())
 }
 
 /// The text of a small file of the image; empty when there is none.

@@ -8,6 +8,7 @@ use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum as Stat
 use super::accounts;
 use super::create::{container_details, ports};
 use super::engine::{CALL_TIMEOUT, Engine};
+use super::engine_env::EngineEnv;
 use super::events;
 use super::facts::EngineFacts;
 use super::image;
@@ -19,7 +20,6 @@ use super::progress::Timings;
 use super::shared::{Opened, Shared};
 use super::workspace::{ContainerWorkspace, Facts, Ownership};
 use crate::descriptor::Details;
-use crate::environment::Environment;
 use crate::error::{Error, GoneReason, Result};
 
 /// Where images keep a POSIX shell, most common first.
@@ -60,12 +60,19 @@ impl ContainerWorkspace {
             .or(config.working_dir)
             .filter(|root| !root.is_empty())
             .unwrap_or_else(|| "/".to_owned());
+        let root = existing_root(engine, &id, &root).await?;
+        let user = accounts::resolve(engine, &id, &user).await?;
+        let shell = find_shell(engine, &id).await?;
+        let own = config.env.unwrap_or_default();
+        let engine_env = EngineEnv::of(engine, &id, &own, config.hostname.as_deref(), user).await?;
         let opened = Opened {
             engine: engine.clone(),
-            root: existing_root(engine, &id, &root).await?,
-            env: environment(config.env.as_deref(), options.clear_env, &options.env),
-            user: accounts::resolve(engine, &id, &user).await?,
-            shell: find_shell(engine, &id).await?,
+            root,
+            env: engine_env.workspace(options.clear_env, shell.is_some(), &options.env),
+            home_is_the_users: engine_env.gives_home(&options.env),
+            engine_env,
+            user,
+            shell,
             hidden_mounts: hidden_mounts(&inspected),
             owned: false,
             monitor: Monitor::new(),
@@ -148,14 +155,6 @@ async fn existing_root(engine: &Engine, id: &str, root: &str) -> Result<String> 
         Some(found) if found.is_directory() => Ok(found.path),
         Some(_) => Err(Error::NotADirectory { path: root.to_owned() }),
     }
-}
-
-/// What every process starts with: the container's own environment unless it is left out, and
-/// `over` on top.
-pub(crate) fn environment(config: Option<&[String]>, clear: bool, over: &Environment) -> Environment {
-    let own = config.unwrap_or_default().iter().filter_map(|variable| variable.split_once('='));
-    let own: Environment = if clear { Environment::empty() } else { own.collect() };
-    own.merged(over)
 }
 
 /// The path of a POSIX shell, if the container has one.

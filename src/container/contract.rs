@@ -38,6 +38,8 @@ impl Workspace for ContainerWorkspace {
             kill: shell,
             kill_is_complete: false,
             exact_signals: false,
+            // Engines close the output of an exec whose own process has exited.
+            leftover_output: false,
             ..files::capabilities(self.shared())
         }
     }

@@ -11,9 +11,10 @@ use bollard::models::{
 };
 use bollard::query_parameters::{CreateContainerOptionsBuilder, StartContainerOptions};
 
-use super::attach::{environment, hidden_mounts, inspect};
+use super::attach::{hidden_mounts, inspect};
 use super::check;
 use super::engine::{Engine, SLOW_CALL_TIMEOUT};
+use super::engine_env::EngineEnv;
 use super::events;
 use super::facts::EngineFacts;
 use super::image;
@@ -165,7 +166,11 @@ impl Maker<'_> {
         let inspected = inspect(self.engine, &id).await?;
         check_started(&inspected)?;
         let timings = Timings { pull, create, start: begin.elapsed() };
-        let workspace = self.open(inspected, prepared, warnings, timings);
+        let own = inspected.config.clone().unwrap_or_default();
+        let (variables, hostname) = (own.env.unwrap_or_default(), own.hostname);
+        let user = prepared.user;
+        let engine_env = EngineEnv::of(self.engine, &id, &variables, hostname.as_deref(), user).await?;
+        let workspace = self.open(inspected, prepared, engine_env, warnings, timings);
         (self.progress)(Progress::Stage(Stage::Ready));
         Ok(workspace)
     }
@@ -270,16 +275,18 @@ impl Maker<'_> {
         &self,
         inspected: ContainerInspectResponse,
         prepared: Prepared,
+        engine_env: EngineEnv,
         warnings: Vec<String>,
         timings: Timings,
     ) -> ContainerWorkspace {
         let options = &self.options;
-        let config = inspected.config.as_ref();
         let opened = Opened {
             engine: self.engine.clone(),
             id: inspected.id.clone().unwrap_or_default(),
             root: options.root.clone(),
-            env: environment(config.and_then(|c| c.env.as_deref()), options.clear_env, &options.env),
+            env: engine_env.workspace(options.clear_env, prepared.shell.is_some(), &options.env),
+            home_is_the_users: engine_env.gives_home(&options.env),
+            engine_env,
             user: prepared.user,
             shell: prepared.shell,
             hidden_mounts: hidden_mounts(&inspected),

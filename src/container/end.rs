@@ -23,8 +23,14 @@ const EVENT_DELAY: Duration = Duration::from_millis(500);
 /// How long a container that dies may take to be seen so, once its processes are gone.
 const DEATH_DELAY: Duration = Duration::from_secs(1);
 
+/// How often the engine is asked whether a program still runs.
+const QUESTION: Duration = Duration::from_secs(1);
+
+/// How long Docker keeps the output of a program open that has exited.
+const HELD_OPEN: Duration = Duration::from_secs(2);
+
 /// The exit status of a process that SIGKILL ended.
-const KILLED: i64 = 137;
+pub(crate) const KILLED: i64 = 137;
 
 /// The exit statuses of engines for what could not be started.
 const NOT_STARTED: std::ops::RangeInclusive<i64> = 125..=128;
@@ -58,7 +64,8 @@ pub(crate) async fn conclude(shared: &Shared, ended: &Ended<'_>) -> Result<End> 
         && (words.starts_with("OCI runtime")
             || words.starts_with("Error: ")
             || words.contains("exec failed"));
-    if pending || (NOT_STARTED.contains(&code) && no_process) {
+    let refused = code == 1 && !ended.start_line.is_scripted() && kernel_refused(ended.program, &words);
+    if pending || refused || (NOT_STARTED.contains(&code) && no_process) {
         // A container that is dying answers in the same way.
         shared.monitor.check(&shared.engine, &shared.id).await?;
         let kind = kind_of(&words);
@@ -71,6 +78,13 @@ pub(crate) async fn conclude(shared: &Shared, ended: &Ended<'_>) -> Result<End> 
         Some(number) => Ok(End::Signaled(Signal::new(number)?)),
         None => Ok(End::Exited(i32::try_from(code).unwrap_or(-1))),
     }
+}
+
+/// Whether this is all that was printed, and what the runtime prints when the kernel refuses a
+/// program that passed its checks. The engine has counted it as started by then.
+fn kernel_refused(program: &str, words: &str) -> bool {
+    let reason = words.strip_prefix("exec ").and_then(|rest| rest.strip_prefix(program));
+    matches!(reason, Some(": no such file or directory" | ": exec format error" | ": permission denied"))
 }
 
 /// What the start script reported.
@@ -135,6 +149,8 @@ async fn killed(shared: &Shared, ended: &Ended<'_>) -> Result<End> {
     if shared.shell.is_none() || !kill::is_alive(shared).await {
         wait_for_death(shared).await?;
     }
+    // One that was restarted meanwhile lives as well.
+    shared.monitor.check(&shared.engine, &shared.id).await?;
     // The engine reports a lack of memory before the end of the process that it hit.
     exit_time(&shared.monitor, ended.exec, EVENT_DELAY).await;
     if shared.monitor.oom_since(ended.began) {
@@ -144,7 +160,7 @@ async fn killed(shared: &Shared, ended: &Ended<'_>) -> Result<End> {
 }
 
 /// Fails as soon as the container is known to be dead, within [`DEATH_DELAY`].
-async fn wait_for_death(shared: &Shared) -> Result<()> {
+pub(crate) async fn wait_for_death(shared: &Shared) -> Result<()> {
     let deadline = Instant::now() + DEATH_DELAY;
     loop {
         shared.monitor.check(&shared.engine, &shared.id).await?;
@@ -181,7 +197,7 @@ impl Exit {
     /// a second cannot miss that. Until the output is closed Docker leaves it unanswered.
     pub(crate) async fn watch(&self, shared: &Shared, exec: &str) -> Infallible {
         loop {
-            tokio::time::sleep(Duration::from_secs(1)).await;
+            tokio::time::sleep(QUESTION).await;
             self.set(Some(Instant::now()));
             match shared.engine.exec_state(exec).await {
                 Ok(state) if state.running => self.set(None),
@@ -192,11 +208,16 @@ impl Exit {
         }
     }
 
-    /// Whether it came long before this moment.
-    pub(crate) fn is_before(&self, output_ended: Instant) -> bool {
+    /// When it came, if that was long before this moment.
+    pub(crate) fn before(&self, output_ended: Instant) -> Option<Instant> {
         const LONG: Duration = Duration::from_millis(800);
-        let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.is_some_and(|seen| output_ended.saturating_duration_since(seen) > LONG)
+        let seen = (*self.seen.lock().unwrap_or_else(PoisonError::into_inner))?;
+        if output_ended.saturating_duration_since(seen) <= LONG {
+            return None;
+        }
+        // The question before this one was answered, so it came between the two.
+        let earliest = seen.checked_sub(QUESTION).unwrap_or(seen);
+        Some(output_ended.checked_sub(HELD_OPEN).unwrap_or(seen).clamp(earliest, seen))
     }
 
     fn set(&self, seen: Option<Instant>) {

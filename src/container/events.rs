@@ -1,6 +1,6 @@
 //! Follows the engine's events of one container for as long as its workspace is open.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bollard::models::{ContainerStateStatusEnum as Status, EventMessage};
@@ -16,6 +16,10 @@ use crate::error::{Error, GoneReason, Result};
 /// the removal that follows.
 const FOLLOW_UP: Duration = Duration::from_millis(300);
 
+/// How long the start after a stop may take that makes a restart of it. A state that shows the end
+/// waits a little longer for what the events say.
+const RESTART: Duration = Duration::from_millis(900);
+
 /// How long an engine that went away may take to come back, as in a restart of its service.
 const RECONNECT: Duration = Duration::from_secs(6);
 
@@ -28,14 +32,14 @@ const LAST_DELAY: Duration = Duration::from_secs(1);
 /// `since` is a moment of the engine's clock before the container's state was looked at, and
 /// `started_at` when the container was started, in the engine's words.
 pub(crate) fn follow(shared: &Arc<Shared>, since: SystemTime, started_at: Option<String>) {
+    shared.monitor.remember_start(started_at);
     let follower = Follower {
-        shared: Arc::downgrade(shared),
         engine: shared.engine.clone(),
         id: shared.id.clone(),
         monitor: shared.monitor.clone(),
         since,
-        started_at,
         killed: None,
+        stopped: false,
     };
     let mut conditions = shared.monitor.subscribe();
     tokio::spawn(async move {
@@ -48,15 +52,14 @@ pub(crate) fn follow(shared: &Arc<Shared>, since: SystemTime, started_at: Option
 }
 
 struct Follower {
-    /// Weak, because following must not keep a workspace open.
-    shared: Weak<Shared>,
     engine: Engine,
     id: String,
     monitor: Monitor,
     since: SystemTime,
-    started_at: Option<String>,
     /// When somebody last sent SIGKILL to the container's first process.
     killed: Option<Instant>,
+    /// Whether somebody had the engine stop the container.
+    stopped: bool,
 }
 
 impl Follower {
@@ -85,7 +88,7 @@ impl Follower {
         loop {
             let event = match ended.take() {
                 None => events.next().await,
-                Some(why) => match tokio::time::timeout(FOLLOW_UP, events.next()).await {
+                Some(why) => match tokio::time::timeout(self.patience(), events.next()).await {
                     Ok(event) => {
                         ended = Some(why);
                         event
@@ -127,10 +130,8 @@ impl Follower {
                 }
             }
             "oom" => self.monitor.note_oom(),
-            "kill" => {
-                if attribute("signal").is_some_and(|signal| signal == "9" || signal == "SIGKILL") {
-                    self.killed = Some(Instant::now());
-                }
+            "kill" if attribute("signal").is_some_and(|signal| signal == "9" || signal == "SIGKILL") => {
+                self.killed = Some(Instant::now());
             }
             "die" | "died" => {
                 let exit_code = attribute("exitCode").or(attribute("containerExitCode"));
@@ -138,16 +139,12 @@ impl Follower {
             }
             // A stop is a signal, a wait and, at last, SIGKILL: no mere kill.
             "stop" => {
+                self.stopped = true;
                 if let Some(GoneReason::ContainerKilled) = ended {
                     *ended = Some(GoneReason::ContainerExited { exit_code: Some(137) });
                 }
             }
-            "pause" => {
-                if !self.is_our_pause() {
-                    self.monitor.set(Condition::Paused);
-                }
-            }
-            "unpause" => self.monitor.set(Condition::Running),
+            "pause" | "unpause" => self.note_pause().await,
             "start" => {
                 if self.was_restarted().await {
                     *ended = None;
@@ -160,6 +157,11 @@ impl Follower {
             }
             _ => {}
         }
+    }
+
+    /// How long the events after an end may take.
+    fn patience(&self) -> Duration {
+        if self.stopped { RESTART } else { FOLLOW_UP }
     }
 
     /// Why the container ended, as far as its events so far tell.
@@ -176,16 +178,26 @@ impl Follower {
         }
     }
 
-    /// Whether the workspace itself has the container paused now. Events come late, but then the
-    /// one that ends the pause comes soon after.
-    fn is_our_pause(&self) -> bool {
-        self.shared.upgrade().is_some_and(|shared| shared.pause_gate.try_read().is_err())
+    /// Finds out whether somebody else has the container paused. An event does not tell: it may be
+    /// of a pause of the workspace itself that has ended since. What the state shows beside one of
+    /// those is not believed either, and the event of a pause after it comes later.
+    async fn note_pause(&self) {
+        let before = self.monitor.own_pauses().now();
+        if self.monitor.own_pauses().is_active() {
+            return self.monitor.set(Condition::Running);
+        }
+        let Ok(container) = self.inspect().await else { return };
+        let is_paused = container.state.unwrap_or_default().status == Some(Status::PAUSED);
+        let by_others = is_paused && self.monitor.own_pauses().none_since(before);
+        self.monitor.set(if by_others { Condition::Paused } else { Condition::Running });
     }
 
     /// Whether the container runs for another time than the one that was opened.
     async fn was_restarted(&self) -> bool {
         match self.inspect().await {
-            Ok(container) => container.state.unwrap_or_default().started_at != self.started_at,
+            Ok(container) => {
+                !self.monitor.is_same_start(container.state.unwrap_or_default().started_at.as_ref())
+            }
             Err(_) => false,
         }
     }
@@ -200,7 +212,8 @@ impl Follower {
                 Ok(container) => {
                     let state = container.state.unwrap_or_default();
                     match state.status {
-                        Some(Status::RUNNING | Status::PAUSED) if state.started_at == self.started_at => {}
+                        Some(Status::RUNNING | Status::PAUSED)
+                            if self.monitor.is_same_start(state.started_at.as_ref()) => {}
                         Some(Status::RUNNING | Status::PAUSED) => {
                             self.monitor.set(Condition::Gone(GoneReason::ContainerRestarted));
                         }

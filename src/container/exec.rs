@@ -43,8 +43,7 @@ enum Cause {
 async fn run(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -> Result<Output> {
     let plan = plan(shared, &command, &dir).await?;
     let program = plan.program.clone();
-    let Launched { streams, start_line, mut leash, turn } = launch(shared, plan, None).await?;
-    let launched = Instant::now();
+    let Launched { streams, start_line, mut leash, asked, turn } = launch(shared, plan, None).await?;
     let collector = Collector::new(command.stream.take(), command.output_limit);
     let mut pump = Pump::new(streams.output, start_line, Outlet::Collect(collector));
     let started = tokio::time::timeout(START_TIMEOUT, pump.until_started())
@@ -78,7 +77,7 @@ async fn run(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -> 
                 dir: if dir.is_root() { "" } else { dir.as_str() },
                 exec: &streams.id,
                 start_line: &pump.start_line,
-                began: launched,
+                began: asked,
             };
             match conclude(shared, &ended).await {
                 Err(error @ (Error::Spawn { .. } | Error::OutsideWorkspace { .. })) => {
@@ -90,7 +89,7 @@ async fn run(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -> 
             }
         }
     };
-    let detached = cause == Cause::Ended && exit.is_before(output_ended);
+    let exited = exit.before(output_ended).filter(|_| cause == Cause::Ended);
     if cause == Cause::Ended {
         match command.leftovers {
             Leftovers::Kill => leash.kill().await?,
@@ -99,8 +98,9 @@ async fn run(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -> 
     }
     let Outlet::Collect(collector) = pump.outlet else { unreachable!("the outlet was made above") };
     let (stdout, stderr) = collector.finish();
-    let mut output = Output::new(end, stdout, stderr, output_ended - began);
-    output.output_detached = detached;
+    let ran = exited.unwrap_or(output_ended).saturating_duration_since(asked);
+    let mut output = Output::new(end, stdout, stderr, ran);
+    output.output_detached = exited.is_some();
     Ok(output)
 }
 

@@ -4,12 +4,10 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::engine::CALL_TIMEOUT;
-use super::shared::{Shared, UserIds};
-use crate::error::Result;
+use super::shared::UserIds;
 
 /// The variable that marks every process of a command.
 pub(crate) const MARKER: &str = "AGENTWORKSPACE_EXEC";
@@ -28,8 +26,6 @@ pub(crate) struct Execs {
     pub(crate) tasks: TaskTracker,
     /// Who commands have run as.
     users: Mutex<Vec<UserIds>>,
-    /// The names in the container's own environment, which the engine gives to every exec.
-    config_env: OnceCell<Vec<String>>,
 }
 
 impl Execs {
@@ -39,7 +35,6 @@ impl Execs {
             starting: Arc::new(Semaphore::new(MAX_STARTING)),
             tasks: TaskTracker::new(),
             users: Mutex::default(),
-            config_env: OnceCell::new(),
         }
     }
 
@@ -64,18 +59,6 @@ impl Execs {
     /// Everybody that commands have run as.
     pub(crate) fn users(&self) -> Vec<UserIds> {
         self.users.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The names in the container's own environment; it never changes, so it is asked for once.
-    pub(crate) async fn config_env(&self, shared: &Shared) -> Result<&[String]> {
-        let names = self.config_env.get_or_try_init(|| async {
-            let call = shared.engine.docker().inspect_container(&shared.id, None);
-            let container = shared.engine.call("inspect the container", CALL_TIMEOUT, call).await?;
-            let variables = container.config.and_then(|config| config.env).unwrap_or_default();
-            let name = |variable: String| variable.split('=').next().unwrap_or_default().to_owned();
-            Ok(variables.into_iter().map(name).collect())
-        });
-        names.await.map(Vec::as_slice)
     }
 }
 

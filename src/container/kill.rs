@@ -25,6 +25,9 @@ const SWEEP_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long ending the processes of one command is tried.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long what cleans up after itself may take for that.
+const TIDY_TIMEOUT: Duration = Duration::from_secs(3);
+
 /// How long closing a workspace waits for what still runs in the background: it includes the
 /// polite steps of ending a process and a kill.
 const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(20);
@@ -47,11 +50,19 @@ pub(crate) struct Target {
     pub(crate) exec: Option<String>,
     /// The first process as `pid:start`, once it is known.
     pub(crate) leader: Option<String>,
+    /// Whether it cleans up after itself on SIGTERM.
+    is_tidy: bool,
 }
 
 impl Target {
     pub(crate) fn new(marker: String, user: UserIds) -> Self {
-        Target { marker, user, exec: None, leader: None }
+        Target { marker, user, exec: None, leader: None, is_tidy: false }
+    }
+
+    /// What cleans up after itself on SIGTERM, and so gets that and some time first when it is
+    /// dropped.
+    pub(crate) fn tidy(self) -> Self {
+        Target { is_tidy: true, ..self }
     }
 
     fn known(&self) -> Vec<String> {
@@ -61,9 +72,9 @@ impl Target {
 
 /// Sends `signal` once to every process of a command; whether there was one.
 pub(crate) async fn signal(shared: &Shared, target: &Target, signal: Signal) -> Result<bool> {
-    let met =
+    let swept =
         sweep(&shared.engine, shared, target.user, signal.number(), &target.marker, &target.known()).await?;
-    Ok(!met.is_empty())
+    Ok(swept.met)
 }
 
 /// Whether a process can be started in the container, and so its first process lives.
@@ -100,13 +111,33 @@ pub(crate) fn spawn_kill(shared: &Arc<Shared>, target: Target) {
         // A connection of its own: those of the workspace are driven by another runtime, which may be
         // shutting down.
         let killed = match Engine::connect_to(owner.engine.address()).await {
-            Ok(engine) => kill_by(&engine, &owner, &target).await,
+            Ok(engine) => {
+                if target.is_tidy {
+                    ask_to_end(&engine, &owner, &target).await;
+                }
+                kill_by(&engine, &owner, &target).await
+            }
             Err(error) => Err(error),
         };
         if let Err(error) = killed {
             tracing::error!(container = %owner.id, %error, "a dropped command could not be ended");
         }
     });
+}
+
+/// Sends SIGTERM to every process of a command, and gives them some time. What does not work out is
+/// left to a kill.
+async fn ask_to_end(engine: &Engine, shared: &Shared, target: &Target) {
+    let deadline = Instant::now() + TIDY_TIMEOUT;
+    let mut signal = Signal::TERM.number();
+    let known = target.known();
+    while let Ok(swept) = sweep(engine, shared, target.user, signal, &target.marker, &known).await {
+        if swept.left.is_empty() || Instant::now() >= deadline {
+            return;
+        }
+        signal = 0;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// Ends every process that this workspace has started, and waits for what it does in the
@@ -141,7 +172,7 @@ async fn sweep_until<E: Future<Output = bool>>(
 ) -> Result<()> {
     loop {
         let mut swept = sweep(engine, shared, user, Signal::KILL.number(), marker, &known).await;
-        if let Ok(left) = &swept
+        if let Ok(Swept { left, .. }) = &swept
             && !left.is_empty()
             && user != ROOT
         {
@@ -149,13 +180,13 @@ async fn sweep_until<E: Future<Output = bool>>(
             swept = sweep(engine, shared, ROOT, Signal::KILL.number(), marker, left).await;
         }
         let problem = match swept {
-            Ok(left) if left.is_empty() => {
+            Ok(Swept { left, .. }) if left.is_empty() => {
                 if ended().await {
                     return Ok(());
                 }
                 "the engine says that it still runs".to_owned()
             }
-            Ok(left) => {
+            Ok(Swept { left, .. }) => {
                 let count = left.len();
                 known.extend(left.into_iter().filter(|process| !known.contains(process)).collect::<Vec<_>>());
                 format!("{count} of its processes cannot be ended")
@@ -201,7 +232,16 @@ async fn has_container(engine: &Engine, shared: &Shared) -> bool {
     }
 }
 
-/// Runs the script once as `user`; gives the processes that it met last, as `pid:start`.
+/// What one run of the script came to.
+#[derive(Debug, PartialEq, Eq)]
+struct Swept {
+    /// The processes that it met last, as `pid:start`.
+    left: Vec<String>,
+    /// Whether it met any at all.
+    met: bool,
+}
+
+/// Runs the script once as `user`.
 async fn sweep(
     engine: &Engine,
     shared: &Shared,
@@ -209,7 +249,7 @@ async fn sweep(
     signal: i32,
     marker: &str,
     known: &[String],
-) -> Result<Vec<String>> {
+) -> Result<Swept> {
     let Some(shell) = &shared.shell else { return Err(no_shell("ending a command")) };
     let mut args: Vec<String> = [shell, "-c", SCRIPT, shell].map(str::to_owned).to_vec();
     args.extend([signal.to_string(), marker.to_owned()]);
@@ -241,9 +281,10 @@ async fn sweep(
 }
 
 /// What the script met; `None` when it did not get to its end.
-fn parse_report(report: &str) -> Option<Vec<String>> {
-    let met = report.strip_suffix("done\n")?.strip_prefix("left ")?;
-    Some(met.split_whitespace().map(str::to_owned).collect())
+fn parse_report(report: &str) -> Option<Swept> {
+    let (left, rounds) = report.strip_suffix('\n')?.strip_prefix("left ")?.split_once("\ndone ")?;
+    let met = rounds.parse::<u32>().ok()? > 0;
+    Some(Swept { left: left.split_whitespace().map(str::to_owned).collect(), met })
 }
 
 #[cfg(test)]
@@ -252,9 +293,11 @@ mod tests {
 
     #[test]
     fn only_a_whole_report_counts() {
-        assert_eq!(parse_report("left 12:3 4:5 \ndone\n"), Some(vec!["12:3".to_owned(), "4:5".to_owned()]));
-        assert_eq!(parse_report("left \ndone\n"), Some(Vec::new()));
-        for broken in ["", "left 12:3 \n", "OCI runtime exec failed: no\r\n"] {
+        let left = vec!["12:3".to_owned(), "4:5".to_owned()];
+        assert_eq!(parse_report("left 12:3 4:5 \ndone 100\n"), Some(Swept { left, met: true }));
+        assert_eq!(parse_report("left \ndone 1\n"), Some(Swept { left: Vec::new(), met: true }));
+        assert_eq!(parse_report("left \ndone 0\n"), Some(Swept { left: Vec::new(), met: false }));
+        for broken in ["", "left 12:3 \n", "left 12:3 \ndone", "OCI runtime exec failed: no\r\n"] {
             assert_eq!(parse_report(broken), None, "{broken}");
         }
     }

@@ -1,10 +1,9 @@
 //! Starts a command's exec, so that nobody loses sight of it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::Instant;
 
 use super::cleanup;
 use super::hijack;
@@ -27,6 +26,8 @@ pub(crate) struct Launched {
     pub(crate) streams: RawStreams,
     pub(crate) start_line: StartLine,
     pub(crate) leash: Leash,
+    /// When the engine was asked.
+    pub(crate) asked: Instant,
     /// Given back once the command has started.
     pub(crate) turn: OwnedSemaphorePermit,
 }
@@ -82,7 +83,8 @@ pub(crate) async fn launch(shared: &Arc<Shared>, plan: Plan, tty: Option<TtySize
         let mut leash = Leash::new(owner.clone(), target);
         owner.mark_used();
         let deadline = Instant::now() + PAUSE_GRACE;
-        let streams = loop {
+        let (streams, asked) = loop {
+            let asked = Instant::now();
             let started = {
                 let _gate = owner.pause_gate.read().await;
                 match tty {
@@ -91,7 +93,7 @@ pub(crate) async fn launch(shared: &Arc<Shared>, plan: Plan, tty: Option<TtySize
                 }
             };
             match started {
-                Ok(streams) => break streams,
+                Ok(streams) => break (streams, asked),
                 Err(error) => {
                     if !is_paused(&owner, &error).await || Instant::now() >= deadline {
                         // Nothing was started unless the answer was lost.
@@ -106,7 +108,7 @@ pub(crate) async fn launch(shared: &Arc<Shared>, plan: Plan, tty: Option<TtySize
         };
         leash.target.exec = Some(streams.id.clone());
         let start_line = StartLine::new(nonce.as_deref(), tty.is_none());
-        Ok(Launched { streams, start_line, leash, turn })
+        Ok(Launched { streams, start_line, leash, asked, turn })
     });
     match task.await {
         Ok(launched) => launched,

@@ -1,13 +1,14 @@
 //! What is known of an open container's life.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use bollard::models::ContainerStateStatusEnum as Status;
 use tokio::sync::watch;
 
 use super::engine::{CALL_TIMEOUT, Engine};
+use super::own_pauses::OwnPauses;
 use crate::error::{Error, GoneReason, Result};
 
 /// How long a container may stay paused by somebody else before an operation gives up.
@@ -51,6 +52,9 @@ impl Condition {
 pub(crate) struct Monitor {
     condition: Arc<watch::Sender<Condition>>,
     seen: Arc<Mutex<Seen>>,
+    own_pauses: Arc<OwnPauses>,
+    /// When the container was started, in the engine's words.
+    started_at: Arc<OnceLock<Option<String>>>,
 }
 
 /// What the engine told of processes in the container.
@@ -63,7 +67,12 @@ struct Seen {
 
 impl Monitor {
     pub(crate) fn new() -> Self {
-        Monitor { condition: Arc::new(watch::Sender::new(Condition::Running)), seen: Arc::default() }
+        Monitor {
+            condition: Arc::new(watch::Sender::new(Condition::Running)),
+            seen: Arc::default(),
+            own_pauses: Arc::default(),
+            started_at: Arc::default(),
+        }
     }
 
     /// Records what has become of the container, unless more is known already.
@@ -76,6 +85,22 @@ impl Monitor {
             }
             says_more
         });
+    }
+
+    /// Remembers when the container was started that the workspace is about.
+    pub(crate) fn remember_start(&self, started_at: Option<String>) {
+        // It is remembered once, when the workspace is opened.
+        let _ = self.started_at.set(started_at);
+    }
+
+    /// Whether the container that was started at this time is the one that was opened.
+    pub(crate) fn is_same_start(&self, started_at: Option<&String>) -> bool {
+        self.started_at.get().is_none_or(|known| known.as_ref() == started_at)
+    }
+
+    /// When the workspace itself has the container paused, which is no condition.
+    pub(crate) fn own_pauses(&self) -> &OwnPauses {
+        &self.own_pauses
     }
 
     /// Every change of the condition.
@@ -156,8 +181,18 @@ impl Monitor {
         }
     }
 
+    /// Waits until the container has been paused by somebody else for [`PAUSE_GRACE`]; for ever in
+    /// one that is closed or gone.
+    pub(crate) async fn paused_for_long(&self) -> Error {
+        match self.lost().await {
+            paused @ Error::Gone { why: GoneReason::ContainerPaused } => paused,
+            _ => std::future::pending().await,
+        }
+    }
+
     /// Asks the engine what has become of the container, and records it.
     pub(crate) async fn check(&self, engine: &Engine, id: &str) -> Result<()> {
+        let before = self.own_pauses.now();
         let inspected = engine
             .call("inspect the container", CALL_TIMEOUT, engine.docker().inspect_container(id, None))
             .await;
@@ -173,9 +208,17 @@ impl Monitor {
             }
             Err(error) => return Err(error),
         };
+        let runs = matches!(state.status, Some(Status::RUNNING | Status::PAUSED));
+        if runs && !self.is_same_start(state.started_at.as_ref()) {
+            // All that ran before has ended, however well the container does now.
+            self.set(Condition::Gone(GoneReason::ContainerRestarted));
+            return self.check_open();
+        }
         match state.status {
-            Some(Status::RUNNING) => return self.check_open(),
-            Some(Status::PAUSED) => return Err(Error::Gone { why: GoneReason::ContainerPaused }),
+            Some(Status::PAUSED) if self.own_pauses.none_since(before) => {
+                return Err(Error::Gone { why: GoneReason::ContainerPaused });
+            }
+            Some(Status::RUNNING | Status::PAUSED) => return self.check_open(),
             _ => {}
         }
         // The state does not tell a kill from an exit; the events, which are under way, do.

@@ -162,7 +162,7 @@ pub struct ContainerOptions {
     /// Variables over the image's environment. A container that is kept holds them in its
     /// configuration, which everybody who may use the engine can read; any other is never told.
     pub env: Environment,
-    /// Whether the image's own environment is left out.
+    /// Whether the image's own environment is left out, and all that the engine adds but a `PATH`.
     pub clear_env: bool,
     /// File systems to mount.
     pub mounts: Vec<Mount>,
@@ -315,7 +315,8 @@ pub struct AttachOptions {
     pub user: Option<String>,
     /// Variables over the container's environment.
     pub env: Environment,
-    /// Whether the container's own environment is left out.
+    /// Whether the container's own environment is left out, and all that the engine adds but a
+    /// `PATH`.
     pub clear_env: bool,
     /// How it is reached.
     pub access: Access,

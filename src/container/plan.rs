@@ -50,9 +50,12 @@ pub(crate) async fn plan(shared: &Shared, command: &Command, dir: &WorkspacePath
     let user = resolve_user(shared, command.user.as_deref(), &program).await?;
     shared.execs.note_user(user);
     let env = shared.env.merged(&command.env);
-    let unset = superfluous(shared, &env).await?;
+    let unset = superfluous(shared, &env);
+    let is_other = command.user.is_some() && shared.home_is_the_users && command.env.get("HOME").is_none();
     let marker = shared.execs.marker();
-    let mut variables: Vec<String> = env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    // Left out here, the engine gives another user its own home directory.
+    let given = env.iter().filter(|(name, _)| !is_other || *name != "HOME");
+    let mut variables: Vec<String> = given.map(|(name, value)| format!("{name}={value}")).collect();
     variables.push(marker.clone());
 
     let script = shared.shell.as_deref().filter(|_| env.iter().all(|(name, _)| survives_shell(name)));
@@ -62,7 +65,15 @@ pub(crate) async fn plan(shared: &Shared, command: &Command, dir: &WorkspacePath
             let root = shared.root.trim_end_matches('/').to_owned();
             let dir = if dir.is_root() { String::new() } else { dir.as_str().to_owned() };
             let mut args = [shell, "-c", RUN_SCRIPT, shell].map(str::to_owned).to_vec();
-            args.extend([nonce.clone(), root, dir, unset.join(" ")]);
+            let wait = if command.tty.is_some() { "wait" } else { "" };
+            args.extend([
+                nonce.clone(),
+                root,
+                dir,
+                unset.join(" "),
+                "\u{1}\u{2}".to_owned(),
+                wait.to_owned(),
+            ]);
             args.extend(command.args.iter().cloned());
             (args, shared.root.clone(), Some(nonce))
         }
@@ -122,15 +133,10 @@ async fn resolve_user(shared: &Shared, user: Option<&str>, program: &str) -> Res
     }
 }
 
-/// Names in the container's own environment that the command is not to have. One that a shell does
-/// not take is not handed on by it either.
-async fn superfluous<'a>(shared: &'a Shared, env: &Environment) -> Result<Vec<&'a str>> {
-    let names = shared.execs.config_env(shared).await?;
-    Ok(names
-        .iter()
-        .map(String::as_str)
-        .filter(|name| survives_shell(name) && env.get(name).is_none())
-        .collect())
+/// What the engine gives that the command is not to have. One that a shell does not take is not
+/// handed on by it either.
+fn superfluous<'a>(shared: &'a Shared, env: &Environment) -> Vec<&'a str> {
+    shared.engine_env.names().filter(|name| survives_shell(name) && env.get(name).is_none()).collect()
 }
 
 /// Whether a variable of this name passes through a shell unchanged. One whose name is no
@@ -152,11 +158,19 @@ async fn directory(shared: &Shared, dir: &WorkspacePath, program: &str) -> Resul
         let root = shared.root.trim_end_matches('/');
         path == shared.root || path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
     };
-    match shared.engine.look_up(&shared.id, &path).await? {
+    let found = match shared.engine.look_up(&shared.id, &path).await {
+        // So engines answer for a path through a file or a loop, and for a container that is gone.
+        Err(Error::Engine { status: Some(500), .. }) => {
+            shared.monitor.check(&shared.engine, &shared.id).await?;
+            None
+        }
+        found => found?,
+    };
+    match found {
         Some(found) if !inside(&found.path) => Err(Error::OutsideWorkspace { path: dir.as_str().to_owned() }),
         Some(found) if found.is_directory() => Ok(found.path),
         Some(_) => Err(spawn(program, SpawnErrorKind::BadDirectory, &format!("`{dir}` is not a directory"))),
-        None => Err(spawn(program, SpawnErrorKind::BadDirectory, &format!("`{dir}` does not exist"))),
+        None => Err(spawn(program, SpawnErrorKind::BadDirectory, &format!("`{dir}` leads nowhere"))),
     }
 }
 

@@ -1,11 +1,12 @@
 //! Starts a process that runs for longer than one call.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use tokio::io::DuplexStream;
+use tokio::io::{AsyncWrite, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::watch;
 
 use super::end::{Ended, conclude};
@@ -13,6 +14,7 @@ use super::kill::{self, Target};
 use super::launch::{Launched, launch};
 use super::plan::{START_TIMEOUT, no_shell, plan};
 use super::pump::{Outlet, Pump, Pumped};
+use super::raw_exec::RawStreams;
 use super::shared::Shared;
 use super::supervise::{Outcome, Request, Supervisor};
 use crate::command::{Command, TtySize};
@@ -21,6 +23,9 @@ use crate::output::End;
 use crate::path::WorkspacePath;
 use crate::process::{Process, ProcessControl};
 use crate::signal::Signal;
+
+/// Where what a process reads is written.
+type Input = Pin<Box<dyn AsyncWrite + Send>>;
 
 /// As much as a pipe of Linux holds.
 const PIPE_BYTES: usize = 64 * 1024;
@@ -44,17 +49,20 @@ pub(crate) async fn start(shared: &Arc<Shared>, command: Command) -> Result<Proc
 async fn begin(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -> Result<Process> {
     let mut plan = plan(shared, &command, &dir).await?;
     plan.exec.stdin = true;
-    let program = plan.program.clone();
-    let Launched { streams, start_line, mut leash, turn } = launch(shared, plan, command.tty).await?;
-    let launched = Instant::now();
+    let (program, scripted) = (plan.program.clone(), plan.nonce.is_some());
+    let Launched { streams, start_line, mut leash, asked, turn } = launch(shared, plan, command.tty).await?;
     let (stdout, our_stdout) = tokio::io::duplex(PIPE_BYTES);
     let (stdin, our_stdin): (DuplexStream, DuplexStream) = tokio::io::duplex(PIPE_BYTES);
     let outlet = Outlet::Pipes { stdout: Some(our_stdout), stderr: command.stream.take() };
-    let mut pump = Pump::new(streams.output, start_line, outlet);
+    let RawStreams { id, output, mut input } = streams;
+    let mut pump = Pump::new(output, start_line, outlet);
     let started = tokio::time::timeout(START_TIMEOUT, async {
+        if let Some(size) = command.tty {
+            size_first(shared, &id, &mut input, size, scripted).await;
+        }
         match pump.until_started().await? {
             // Without the script only the engine knows when there is a process.
-            Pumped::Started if pump.start_line.leader().is_none() => until_process(shared, &streams.id).await,
+            Pumped::Started if pump.start_line.leader().is_none() => until_process(shared, &id).await,
             other => Ok(other),
         }
     });
@@ -68,8 +76,7 @@ async fn begin(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -
         // Ended before it began: what it printed says why.
         if pump.run(None).await? == Pumped::Ended {
             let start_line = &pump.start_line;
-            let ended =
-                Ended { program: &program, dir: &dir, exec: &streams.id, start_line, began: launched };
+            let ended = Ended { program: &program, dir: &dir, exec: &id, start_line, began: asked };
             if let Err(error) = conclude(shared, &ended).await {
                 if matches!(error, Error::Spawn { .. } | Error::OutsideWorkspace { .. }) {
                     leash.release();
@@ -78,10 +85,6 @@ async fn begin(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -
             }
         }
     }
-    if let Some(size) = command.tty {
-        // Engines before API 1.42 know the size only from this.
-        drop(resize(shared, &streams.id, size).await);
-    }
     let target = leash.target.clone();
     let (outcome, outcomes) = watch::channel(None);
     let (requests, requested) = watch::channel(Request::None);
@@ -89,7 +92,7 @@ async fn begin(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -
         shared: shared.clone(),
         program,
         dir,
-        exec: streams.id.clone(),
+        exec: id.clone(),
         began: Instant::now(),
         kill_grace: command.kill_grace,
         timeout: command.timeout,
@@ -100,16 +103,27 @@ async fn begin(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -
         requested,
         outcome,
     };
-    shared.execs.tasks.spawn(supervisor.run(pump, our_stdin, streams.input));
+    shared.execs.tasks.spawn(supervisor.run(pump, our_stdin, input));
     let control = Control {
         shared: shared.clone(),
         target,
-        exec: streams.id,
+        exec: id,
         has_tty: command.tty.is_some(),
         requests,
         outcomes,
     };
     Ok(Process::new(stdin, stdout, Arc::new(control)))
+}
+
+/// Gives a new terminal its size and then lets the program begin, which the start script holds back
+/// until it has read a line: engines before API 1.42 take no size along with the start.
+async fn size_first(shared: &Shared, exec: &str, input: &mut Input, size: TtySize, scripted: bool) {
+    // A terminal that is not there any more shows in the output.
+    drop(resize(shared, exec, size).await);
+    if scripted {
+        drop(input.write_all(b"\n").await);
+        drop(input.flush().await);
+    }
 }
 
 /// Waits until the engine has a process for an exec, or has failed to make one.
@@ -165,7 +179,13 @@ impl Control {
 impl ProcessControl for Control {
     async fn wait(&self) -> Result<End> {
         let mut outcomes = self.outcomes.clone();
-        let outcome = outcomes.wait_for(Option::is_some).await.map(|outcome| outcome.clone());
+        let ended = async { outcomes.wait_for(Option::is_some).await.map(|outcome| outcome.clone()) };
+        let outcome = tokio::select! {
+            biased;
+            outcome = ended => outcome,
+            // The process is still there, and another call may see its end.
+            paused = self.shared.monitor.paused_for_long() => return Err(paused),
+        };
         match outcome {
             Ok(Some(outcome)) => outcome.into_result(),
             // The supervisor is gone without a word: its runtime has been shut down.

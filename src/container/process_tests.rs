@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 
+use super::exec::exec;
 use super::process::start;
 use super::shared::Shared;
 use super::test_container::{BUSYBOX, DEBIAN, TestContainer, docker};
@@ -158,4 +159,17 @@ async fn a_process_whose_container_dies_is_gone() {
     docker(&["kill", &container.id]);
     let error = process.wait().await.unwrap_err();
     assert!(matches!(error, Error::Gone { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_fork_bomb_ends_with_its_timeout() {
+    let container = TestContainer::run(BUSYBOX, &["--pids-limit", "64"]);
+    let shared = container.attach("/tmp").await;
+    let bomb = "b() { b | b & b | b & while :; do :; done; }; b";
+    let begun = Instant::now();
+    let output = exec(&shared, Command::shell(bomb).timeout(Duration::from_secs(2))).await.unwrap();
+    assert_eq!(output.end, End::TimedOut, "{output:?}");
+    assert!(begun.elapsed() < Duration::from_secs(12), "{:?}", begun.elapsed());
+    let left = container.processes();
+    assert!(left.is_empty(), "{left:?}");
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::RwLock;
 
 use super::engine::Engine;
+use super::engine_env::EngineEnv;
 use super::execs::Execs;
 use super::monitor::Monitor;
 use crate::environment::Environment;
@@ -19,8 +20,12 @@ pub(crate) struct Shared {
     pub(crate) id: String,
     /// The absolute path of the workspace root, without links, `.` or a trailing `/`.
     pub(crate) root: String,
-    /// What every process starts with, the image's own variables included.
+    /// What every process starts with, the image's own variables and the engine's included.
     pub(crate) env: Environment,
+    /// The part of it that the engine gives unasked.
+    pub(crate) engine_env: EngineEnv,
+    /// Whether a process of another user has that one's home directory.
+    pub(crate) home_is_the_users: bool,
     /// Who processes run as and files belong to.
     pub(crate) user: UserIds,
     /// The absolute path of a POSIX shell in the container, if it has one.
@@ -61,6 +66,8 @@ pub(crate) struct Opened {
     pub(crate) id: String,
     pub(crate) root: String,
     pub(crate) env: Environment,
+    pub(crate) engine_env: EngineEnv,
+    pub(crate) home_is_the_users: bool,
     pub(crate) user: UserIds,
     pub(crate) shell: Option<String>,
     pub(crate) hidden_mounts: Vec<String>,
@@ -70,10 +77,24 @@ pub(crate) struct Opened {
 
 impl Shared {
     pub(crate) fn new(opened: Opened) -> Self {
-        let Opened { engine, id, root, env, user, shell, hidden_mounts, owned, monitor } = opened;
-        let pause_gate = RwLock::new(());
-        let (execs, used) = (Execs::new(), AtomicBool::new(false));
-        Shared { engine, id, root, env, user, shell, hidden_mounts, owned, monitor, pause_gate, execs, used }
+        let Opened { engine, id, root, env, engine_env, home_is_the_users, user, .. } = opened;
+        let Opened { shell, hidden_mounts, owned, monitor, .. } = opened;
+        Shared {
+            engine,
+            id,
+            root,
+            env,
+            engine_env,
+            home_is_the_users,
+            user,
+            shell,
+            hidden_mounts,
+            owned,
+            monitor,
+            pause_gate: RwLock::new(()),
+            execs: Execs::new(),
+            used: AtomicBool::new(false),
+        }
     }
 
     /// Runs an operation to its end unless the workspace is closed or dies first, and turns an

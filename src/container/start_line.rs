@@ -55,6 +55,11 @@ impl StartLine {
         &self.state
     }
 
+    /// Whether a script is in between.
+    pub(crate) fn is_scripted(&self) -> bool {
+        self.nonce.is_some()
+    }
+
     pub(crate) fn leader(&self) -> Option<&str> {
         self.leader.as_deref()
     }

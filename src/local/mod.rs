@@ -31,7 +31,6 @@ mod stdout;
 mod stream;
 mod supervised;
 mod supervisor;
-mod tar;
 mod target;
 mod tasks;
 mod terminal;

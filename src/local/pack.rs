@@ -13,11 +13,11 @@ use super::feed::PIECE_BYTES;
 use super::list::Entries;
 use super::root::{self, Root};
 use super::stream::StreamWriter;
-use super::tar::{Entry, TarWriter, Time};
 use super::tasks::Stop;
 use crate::error::{Error, Result};
 use crate::files::{ArchiveOptions, DirEntry, DirPage, EntryName, FileKind, ListOptions, escape_bytes};
 use crate::path::WorkspacePath;
+use crate::tar::{Entry, TarWriter, Time};
 
 /// How many names of one directory are held at once.
 const NAMES: usize = 16 * 1024;

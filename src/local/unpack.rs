@@ -14,12 +14,12 @@ use rustix::io::Errno;
 use super::feed::Source;
 use super::replacement::Replacement;
 use super::root::{self, Root};
-use super::tar::{Member, MemberKind, TarReader, Time};
 use super::target;
 use super::tasks::Stop;
 use crate::error::{Error, Result};
 use crate::files::{ArchiveReport, FileKind, UnpackOptions};
 use crate::path::WorkspacePath;
+use crate::tar::{Member, MemberKind, TarReader, Time};
 
 /// How many bytes of names of directories are held until the end.
 const MAX_HELD_NAMES: usize = 256 << 20;
@@ -44,7 +44,7 @@ pub(super) fn unpack(
         made_bytes: 0,
         parent: None,
     };
-    let mut reader = TarReader::new(source, dir.as_str(), stop);
+    let mut reader = TarReader::new(|buf: &mut [u8]| source.next(buf, dir.as_str(), stop));
     let entries = unpacker.entries(&mut reader);
     // Directories got what was unpacked before a failure, so they get their modes as well.
     let finished = unpacker.finish();
@@ -67,7 +67,7 @@ struct Unpacker<'a> {
 }
 
 impl Unpacker<'_> {
-    fn entries(&mut self, reader: &mut TarReader<'_>) -> Result<()> {
+    fn entries(&mut self, reader: &mut TarReader<impl FnMut(&mut [u8]) -> Result<usize>>) -> Result<()> {
         while let Some(mut member) = reader.next()? {
             self.stop.check()?;
             member.mode &= self.options.mode_mask;
@@ -93,7 +93,11 @@ impl Unpacker<'_> {
         Ok(())
     }
 
-    fn entry(&mut self, member: &Member, reader: &mut TarReader<'_>) -> Result<()> {
+    fn entry(
+        &mut self,
+        member: &Member,
+        reader: &mut TarReader<impl FnMut(&mut [u8]) -> Result<usize>>,
+    ) -> Result<()> {
         let name = relative(&member.name).map_err(|reason| refused(member, reason))?;
         if member.kind == MemberKind::Directory {
             return self.directory(member, name);
@@ -172,7 +176,13 @@ impl Unpacker<'_> {
         Ok(())
     }
 
-    fn file(&self, member: &Member, reader: &mut TarReader<'_>, parent: &OwnedFd, name: &[u8]) -> Result<()> {
+    fn file(
+        &self,
+        member: &Member,
+        reader: &mut TarReader<impl FnMut(&mut [u8]) -> Result<usize>>,
+        parent: &OwnedFd,
+        name: &[u8],
+    ) -> Result<()> {
         let fail = |e| self.failed(member, e);
         let mut temp = Replacement::create(parent).map_err(fail)?;
         let file = temp.file();

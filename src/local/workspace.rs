@@ -179,6 +179,7 @@ impl Workspace for LocalWorkspace {
             kill: true,
             kill_is_complete: true,
             exact_signals: true,
+            leftover_output: true,
             change_tree: true,
             atomic_write: true,
             files_as_user: true,

@@ -3,12 +3,11 @@
 //! A container serves one trial at a time, and the next one after its root was emptied; a trial
 //! that closes or breaks its workspace uses it up.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agentworkspace::conformance::{Fixture, Site};
 use agentworkspace::container::{ContainerOptions, ContainerWorkspace, Engine, Mount};
-use agentworkspace::{Environment, Workspace as _};
+use agentworkspace::{Environment, Workspace};
 use async_trait::async_trait;
 use tokio::sync::OnceCell;
 
@@ -131,24 +130,29 @@ pub(crate) async fn give_away(recipe: &Recipe, container: &str, path: &str, uid:
 pub(crate) struct ContainerFixture {
     recipe: Recipe,
     /// Workspaces that no trial uses.
-    idle: Arc<Mutex<Vec<ContainerWorkspace>>>,
-    /// Those that a trial uses, by the id of the container.
-    used: Arc<Mutex<HashMap<String, ContainerWorkspace>>>,
+    idle: Arc<Mutex<Vec<Idle>>>,
+}
+
+/// A workspace that no trial uses. One in use is nowhere but in its trial, which may drop it.
+#[derive(Debug)]
+struct Idle {
+    workspace: Arc<dyn Workspace>,
+    container: String,
 }
 
 impl ContainerFixture {
     pub(crate) fn new(recipe: Recipe) -> Self {
-        ContainerFixture { recipe, idle: Arc::default(), used: Arc::default() }
+        ContainerFixture { recipe, idle: Arc::default() }
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<ContainerWorkspace>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Idle>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Closes what no trial will use any more.
     pub(crate) async fn end(&self) {
         let idle = std::mem::take(&mut *self.idle());
-        for workspace in idle {
+        for Idle { workspace, .. } in idle {
             if let Err(error) = workspace.close().await {
                 eprintln!("closing a workspace: {error}");
             }
@@ -160,25 +164,25 @@ impl ContainerFixture {
 impl Fixture for ContainerFixture {
     async fn open(&self) -> Site {
         let idle = self.idle().pop();
-        let workspace = match idle {
-            Some(workspace) => workspace,
+        let Idle { workspace, container } = match idle {
+            Some(idle) => idle,
             None => {
                 let engine = engine().await;
                 let made = ContainerWorkspace::create(&engine, self.recipe.options(), |_| {}).await;
-                made.unwrap_or_else(|error| panic!("no container of {}: {error}", self.recipe.image))
+                let made =
+                    made.unwrap_or_else(|error| panic!("no container of {}: {error}", self.recipe.image));
+                let container = made.container_id().to_owned();
+                Idle { workspace: Arc::new(made), container }
             }
         };
-        let id = workspace.container_id().to_owned();
-        prepare(&self.recipe, &id, &workspace.descriptor().root).await;
-        self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), workspace.clone());
-        Site::new(Arc::new(workspace), OUTSIDE, id)
+        prepare(&self.recipe, &container, &workspace.descriptor().root).await;
+        Site::new(workspace, OUTSIDE, container)
     }
 
     async fn release(&self, site: Site, spent: bool) {
         let Site { workspace, key, .. } = site;
-        let kept = self.used.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-        if let (Some(kept), false) = (kept, spent) {
-            self.idle().push(kept);
+        if !spent {
+            self.idle().push(Idle { workspace, container: key });
             return;
         }
         workspace.close().await.expect("the workspace closes");

@@ -1,6 +1,6 @@
 //! What is done to the container or its engine, and what must come of it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agentworkspace::container::{ContainerOptions, ContainerWorkspace, Engine, PullPolicy};
 use agentworkspace::{Error, GoneReason, Workspace as _};
@@ -40,7 +40,7 @@ impl Fault {
         match self {
             Fault::Kill => engine.run(&["kill", container]),
             Fault::Remove => engine.run(&["rm", "-f", container]),
-            Fault::Pause => engine.run(&["pause", container]),
+            Fault::Pause => pause(engine, container),
             Fault::Restart => engine.run(&["restart", "-t", "0", container]),
             Fault::StopEngine => engine.down(),
         }
@@ -53,7 +53,13 @@ impl Fault {
             // It is killed before it is removed, and either may be seen first.
             Fault::Remove => matches!(why, GoneReason::ContainerRemoved | GoneReason::ContainerKilled),
             Fault::Pause => matches!(why, GoneReason::ContainerPaused),
-            Fault::Restart => matches!(why, GoneReason::ContainerRestarted | GoneReason::ContainerKilled),
+            // It is stopped, at once with SIGKILL, before it is started again, and either may be seen first.
+            Fault::Restart => matches!(
+                why,
+                GoneReason::ContainerRestarted
+                    | GoneReason::ContainerKilled
+                    | GoneReason::ContainerExited { exit_code: Some(137) }
+            ),
             // A stopping engine first kills its containers.
             Fault::StopEngine => {
                 matches!(
@@ -63,6 +69,17 @@ impl Fault {
                         | GoneReason::ContainerExited { .. }
                 )
             }
+        }
+    }
+}
+
+/// Pauses a container, which an operation may have paused itself for a moment.
+fn pause(engine: &PrivateEngine, container: &str) -> anyhow::Result<()> {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        match engine.run(&["pause", container]) {
+            Err(error) if Instant::now() < deadline && format!("{error:#}").contains("already paused") => {}
+            other => return other,
         }
     }
 }

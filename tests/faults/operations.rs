@@ -79,8 +79,16 @@ impl Operation {
         let big = || path("big");
         match self {
             Operation::Exec => {
-                let _ = begun.send(());
-                let output = workspace.exec(Command::new("sleep").arg("600")).await?;
+                let running = async {
+                    while !workspace.exists(&path("running")).await.unwrap_or(false) {}
+                    let _ = begun.send(());
+                    std::future::pending::<()>().await;
+                };
+                let command = workspace.exec(Command::shell("echo > running; exec sleep 600"));
+                let output = tokio::select! {
+                    output = command => output?,
+                    () = running => unreachable!("it waits for ever"),
+                };
                 panic!("a command that was cut off has a result: {output:?}");
             }
             Operation::ExecWithStream => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::capabilities::needs_shell;
 use super::engine_files;
-use super::script::{self, script};
+use super::script::{self, Dropped, script};
 use crate::container::shared::Shared;
 use crate::error::{Error, Result};
 use crate::path::WorkspacePath;
@@ -30,7 +30,7 @@ pub(crate) async fn rename(shared: &Arc<Shared>, from: &WorkspacePath, to: &Work
     shared
         .guard(async {
             let args = [from.as_str(), to.as_str()];
-            let (said, ended) = script::answer(shared, script!("rename.sh"), &args).await?;
+            let (said, ended) = script::answer(shared, script!("rename.sh"), &args, Dropped::Kill).await?;
             ended.check("rename", subject(&said, from, to).as_str())
         })
         .await
@@ -64,7 +64,7 @@ async fn change(
     let args = [&[path.as_str()], args].concat();
     shared
         .guard(async {
-            let (_, ended) = script::answer(shared, text, &args).await?;
+            let (_, ended) = script::answer(shared, text, &args, Dropped::Kill).await?;
             ended.check(operation, path.as_str())
         })
         .await

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 
 use super::engine_files;
-use super::script::{self, Output, script, unexpected};
+use super::script::{self, Dropped, Output, script, unexpected};
 use super::status;
 use crate::container::shared::Shared;
 use crate::error::Result;
@@ -28,7 +28,8 @@ pub(crate) async fn read_dir(
         .guard(async {
             let mut attempt = 1;
             loop {
-                let running = script::start(shared, script!("list.sh"), &[path.as_str()], false).await?;
+                let running =
+                    script::start(shared, script!("list.sh"), &[path.as_str()], false, Dropped::Kill).await?;
                 let (mut output, _) = running.split();
                 let mut lister = Lister::new(options.clone());
                 lister.take_all(&mut output).await?;

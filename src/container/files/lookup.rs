@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::engine_files;
 use super::engine_walk::Last;
-use super::script::{self, script, unexpected};
+use super::script::{self, Dropped, script, unexpected};
 use crate::container::shared::Shared;
 use crate::error::Result;
 use crate::files::{FileKind, LinkTarget, Metadata};
@@ -28,7 +28,7 @@ async fn look_up(shared: &Arc<Shared>, path: &WorkspacePath, last: Last) -> Resu
     shared
         .guard(async {
             let args = [path.as_str(), links];
-            let (said, ended) = script::answer(shared, script!("stat.sh"), &args).await?;
+            let (said, ended) = script::answer(shared, script!("stat.sh"), &args, Dropped::Kill).await?;
             ended.check("look up", path.as_str())?;
             parse_facts(&String::from_utf8_lossy(&said))
         })
@@ -42,7 +42,8 @@ pub(crate) async fn read_link(shared: &Arc<Shared>, path: &WorkspacePath) -> Res
     }
     shared
         .guard(async {
-            let (said, ended) = script::answer(shared, script!("readlink.sh"), &[path.as_str()]).await?;
+            let (said, ended) =
+                script::answer(shared, script!("readlink.sh"), &[path.as_str()], Dropped::Kill).await?;
             ended.check("read the link", path.as_str())?;
             match said.strip_suffix(b"\n") {
                 Some(target) => Ok(LinkTarget::new(target)),

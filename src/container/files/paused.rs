@@ -1,18 +1,26 @@
 //! Work on a container while nothing in it runs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
-use crate::container::engine::SLOW_CALL_TIMEOUT;
+use crate::container::cleanup;
+use crate::container::engine::{Engine, SLOW_CALL_TIMEOUT};
+use crate::container::monitor::PAUSE_GRACE;
 use crate::container::shared::Shared;
-use crate::error::{Error, Result};
+use crate::error::{Error, GoneReason, Result};
+
+/// How often a container that somebody else has paused is tried again.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// Runs `work` with the container paused, so that no process in it can swap a directory for a link
 /// between the check of a name and its use.
 ///
 /// The container is resumed also when the returned future is dropped: the work is a task of its
-/// own, which notices. One that somebody else had paused stays so.
+/// own, which notices. One that somebody else has paused is waited for, since they may resume it
+/// at any moment.
 pub(super) async fn paused<T, F>(shared: &Arc<Shared>, work: F) -> Result<T>
 where
     T: Send + 'static,
@@ -28,14 +36,14 @@ where
         if caller.is_closed() {
             return;
         }
-        let done = match pause(&shared).await {
+        let done = match Pause::begin(&shared).await {
             Err(error) => Some(Err(error)),
-            Ok(ours) => {
+            Ok(pause) => {
                 let done = tokio::select! {
                     done = work => Some(done),
                     () = caller.closed() => None,
                 };
-                match resume(&shared, ours).await {
+                match pause.end().await {
                     Ok(()) => done,
                     Err(error) => done.map(|done| done.and(Err(error))),
                 }
@@ -49,24 +57,75 @@ where
     result.await.unwrap_or(Err(Error::Cancelled))
 }
 
-/// Pauses the container; whether it was us.
-async fn pause(shared: &Shared) -> Result<bool> {
-    let docker = shared.engine.docker();
-    let pausing = docker.pause_container(&shared.id);
-    match shared.engine.call("pause the container", SLOW_CALL_TIMEOUT, pausing).await {
-        Ok(()) => Ok(true),
-        Err(Error::Engine { message, .. }) if message.contains("already paused") => Ok(false),
-        Err(error) => Err(error),
+/// A pause of the workspace itself. One that is not ended, because the runtime shuts down or a call
+/// broke off, is ended in the background.
+struct Pause {
+    shared: Arc<Shared>,
+    is_over: bool,
+}
+
+impl Pause {
+    async fn begin(shared: &Arc<Shared>) -> Result<Pause> {
+        let deadline = Instant::now() + PAUSE_GRACE;
+        loop {
+            shared.monitor.own_pauses().begin();
+            let pause = Pause { shared: Arc::clone(shared), is_over: false };
+            let docker = shared.engine.docker();
+            let pausing = docker.pause_container(&shared.id);
+            match shared.engine.call("pause the container", SLOW_CALL_TIMEOUT, pausing).await {
+                Ok(()) => return Ok(pause),
+                Err(Error::Engine { message, .. }) if message.contains("already paused") => {
+                    pause.is_over();
+                    if Instant::now() >= deadline {
+                        return Err(Error::Gone { why: GoneReason::ContainerPaused });
+                    }
+                }
+                // An engine that refused has not paused it; of any other nobody knows.
+                Err(error @ Error::Engine { status: Some(_), .. }) => {
+                    pause.is_over();
+                    return Err(error);
+                }
+                Err(error) => return Err(error),
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+
+    async fn end(self) -> Result<()> {
+        resume(&self.shared.engine, &self.shared.id).await?;
+        self.is_over();
+        Ok(())
+    }
+
+    fn is_over(mut self) {
+        self.is_over = true;
+        self.shared.monitor.own_pauses().end();
     }
 }
 
-async fn resume(shared: &Shared, ours: bool) -> Result<()> {
-    if !ours {
-        return Ok(());
+impl Drop for Pause {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let shared = Arc::clone(&self.shared);
+        cleanup::spawn(async move {
+            // A connection of its own: those of the workspace end with their runtime.
+            let resumed = match Engine::connect_to(shared.engine.address()).await {
+                Ok(engine) => resume(&engine, &shared.id).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = resumed {
+                tracing::warn!(container = %shared.id, %error, "the container may be left paused");
+            }
+            shared.monitor.own_pauses().end();
+        });
     }
-    let docker = shared.engine.docker();
-    let resuming = docker.unpause_container(&shared.id);
-    match shared.engine.call("resume the container", SLOW_CALL_TIMEOUT, resuming).await {
+}
+
+async fn resume(engine: &Engine, id: &str) -> Result<()> {
+    let resuming = engine.docker().unpause_container(id);
+    match engine.call("resume the container", SLOW_CALL_TIMEOUT, resuming).await {
         Err(Error::Engine { message, .. }) if message.contains("not paused") => Ok(()),
         other => other,
     }

@@ -10,7 +10,7 @@ use tokio_util::io::StreamReader;
 
 use super::engine_files;
 use super::lookup::parse_facts;
-use super::script::{self, Output, script};
+use super::script::{self, Dropped, Output, script};
 use super::status;
 use crate::container::shared::Shared;
 use crate::error::{Error, Result};
@@ -46,7 +46,7 @@ async fn open_by_script(
     let mut attempt = 1;
     loop {
         let args = [path.as_str(), offset.as_str(), length.as_str()];
-        let mut running = script::start(shared, script!("read.sh"), &args, false).await?;
+        let mut running = script::start(shared, script!("read.sh"), &args, false, Dropped::Kill).await?;
         match running.line().await? {
             Ok(line) => {
                 let metadata = parse_facts(&line)?;

@@ -7,9 +7,14 @@ use std::time::Duration;
 use bytes::{Buf as _, Bytes, BytesMut};
 use futures::{Stream, StreamExt as _};
 use tokio::io::AsyncWrite;
+use tokio::sync::mpsc;
 
 use super::status;
+use crate::container::end::{KILLED, wait_for_death};
 use crate::container::engine::SLOW_CALL_TIMEOUT;
+use crate::container::kill::Target;
+use crate::container::launch::{Leash, launch};
+use crate::container::plan::Plan;
 use crate::container::raw_exec::{RawExec, RawStreams};
 use crate::container::shared::Shared;
 use crate::error::{Error, Result};
@@ -23,6 +28,9 @@ const ANSWER_LIMIT: usize = 64 * 1024;
 
 /// The longest line that a script says before the content.
 const LINE_LIMIT: usize = 1024;
+
+/// How many pieces of what a script says wait for whoever reads them.
+const FRAMES: usize = 4;
 
 /// How often an operation is tried again that found a component swapped while it walked. One that
 /// is swapped every time is taken for what it leads to.
@@ -46,13 +54,16 @@ pub(super) use script;
 pub(super) struct Running {
     shared: Arc<Shared>,
     output: Output,
-    input: Pin<Box<dyn AsyncWrite + Send>>,
+    input: Input,
 }
+
+/// What a script reads.
+pub(super) type Input = Pin<Box<dyn AsyncWrite + Send>>;
 
 /// What comes from a script.
 pub(super) struct Output {
     id: String,
-    frames: Pin<Box<dyn Stream<Item = Result<OutputChunk>> + Send>>,
+    frames: mpsc::Receiver<Result<OutputChunk>>,
     stderr: Vec<u8>,
     pending: BytesMut,
 }
@@ -73,8 +84,23 @@ impl Ended {
     }
 }
 
+/// What happens to a script that nobody waits for any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dropped {
+    /// It only reads, and is killed.
+    Kill,
+    /// It removes what it has made so far, and is told to end.
+    TidyUp,
+}
+
 /// Starts `text` with the root and `args` as its arguments.
-pub(super) async fn start(shared: &Arc<Shared>, text: &str, args: &[&str], stdin: bool) -> Result<Running> {
+pub(super) async fn start(
+    shared: &Arc<Shared>,
+    text: &str,
+    args: &[&str],
+    stdin: bool,
+    dropped: Dropped,
+) -> Result<Running> {
     let Some(shell) = &shared.shell else {
         return Err(super::capabilities::needs_shell("running a script"));
     };
@@ -85,27 +111,73 @@ pub(super) async fn start(shared: &Arc<Shared>, text: &str, args: &[&str], stdin
     let mut command = vec![shell.clone(), "-c".to_owned(), text.to_owned(), "sh".to_owned()];
     command.push(shared.root.clone());
     command.extend(args.iter().map(|arg| (*arg).to_owned()));
+    let marker = shared.execs.marker();
     let exec = RawExec {
         args: command,
-        env: vec!["LC_ALL=C".to_owned(), "ENV=".to_owned(), "BASH_ENV=".to_owned(), path],
+        env: vec!["LC_ALL=C".to_owned(), "ENV=".to_owned(), "BASH_ENV=".to_owned(), path, marker.clone()],
         user: shared.user.to_string(),
         dir: "/".to_owned(),
         stdin,
     };
-    // What the image's own programs start may go on beside us.
-    shared.mark_used();
-    let gate = shared.pause_gate.read().await;
-    let RawStreams { id, output, input } = shared.engine.start_exec(&shared.id, exec).await?;
-    drop(gate);
-    let output = Output { id, frames: output, stderr: Vec::new(), pending: BytesMut::new() };
+    shared.execs.note_user(shared.user);
+    let target = Target::new(marker, shared.user);
+    let target = if dropped == Dropped::TidyUp { target.tidy() } else { target };
+    let launched = launch(shared, Plan { program: shell.clone(), exec, target, nonce: None }, None).await?;
+    let RawStreams { id, output, input } = launched.streams;
+    let (sender, frames) = mpsc::channel(FRAMES);
+    tokio::spawn(pass_on(Arc::clone(shared), launched.leash, output, sender));
+    let output = Output { id, frames, stderr: Vec::new(), pending: BytesMut::new() };
     Ok(Running { shared: Arc::clone(shared), output, input })
 }
 
+/// Passes on what a script says for as long as somebody listens and the workspace is open, so that
+/// a reader which nobody polls keeps no stream of the engine: under one the engine cannot remove
+/// the container.
+async fn pass_on(
+    shared: Arc<Shared>,
+    leash: Leash,
+    mut output: Pin<Box<dyn Stream<Item = Result<OutputChunk>> + Send>>,
+    sender: mpsc::Sender<Result<OutputChunk>>,
+) {
+    let passing = async {
+        while let Some(frame) = output.next().await {
+            if sender.send(frame).await.is_err() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    let passed = tokio::select! {
+        biased;
+        lost = shared.monitor.lost() => Err(lost),
+        () = sender.closed() => Ok(false),
+        passed = passing => passed,
+    };
+    drop(output);
+    match passed {
+        Ok(true) => leash.release(),
+        // Dropped, the leash ends the script.
+        Ok(false) => drop(leash),
+        Err(lost) => {
+            // What closes the workspace ends everything that it has started.
+            if matches!(lost, Error::Closed) {
+                leash.release();
+            }
+            drop(sender.send(Err(lost)).await);
+        }
+    }
+}
+
 /// Runs a script that answers in one piece, again when a component was swapped under it.
-pub(super) async fn answer(shared: &Arc<Shared>, text: &str, args: &[&str]) -> Result<(Bytes, Ended)> {
+pub(super) async fn answer(
+    shared: &Arc<Shared>,
+    text: &str,
+    args: &[&str],
+    dropped: Dropped,
+) -> Result<(Bytes, Ended)> {
     let mut attempt = 1;
     loop {
-        let mut running = start(shared, text, args, false).await?;
+        let mut running = start(shared, text, args, false, dropped).await?;
         let mut data = BytesMut::new();
         while let Some(chunk) = running.output.next().await? {
             if data.len() + chunk.len() > ANSWER_LIMIT {
@@ -139,7 +211,7 @@ impl Running {
     }
 
     /// Its two sides, to be used at the same time.
-    pub(super) fn split(self) -> (Output, Pin<Box<dyn AsyncWrite + Send>>) {
+    pub(super) fn split(self) -> (Output, Input) {
         (self.output, self.input)
     }
 }
@@ -150,7 +222,7 @@ impl Output {
         if !self.pending.is_empty() {
             return Ok(Some(self.pending.split().freeze()));
         }
-        while let Some(chunk) = self.frames.next().await.transpose()? {
+        while let Some(chunk) = self.frames.recv().await.transpose()? {
             match chunk {
                 OutputChunk::Stdout(data) => return Ok(Some(data)),
                 OutputChunk::Stderr(data) => {
@@ -182,7 +254,7 @@ impl Output {
 
     /// How the script ended, once its output has; `said` is what it said last.
     pub(super) async fn end(&mut self, shared: &Shared, said: &[u8]) -> Result<Ended> {
-        let deadline = tokio::time::Instant::now() + STATUS_GRACE;
+        let mut deadline = tokio::time::Instant::now() + STATUS_GRACE;
         let mut pause = Duration::from_millis(10);
         loop {
             let state = shared.engine.exec_state(&self.id).await?;
@@ -192,7 +264,16 @@ impl Output {
                     return Err(unexpected(String::from_utf8_lossy(said).trim()));
                 }
                 Some(status) if !state.running => {
+                    if status == KILLED {
+                        // Nobody here does that, but the end of the container does.
+                        wait_for_death(shared).await?;
+                    }
                     return Ok(Ended { status, stderr: std::mem::take(&mut self.stderr) });
+                }
+                // The engine sees no end in a container that is paused.
+                _ if shared.monitor.own_pauses().is_active() => {
+                    deadline = tokio::time::Instant::now() + STATUS_GRACE;
+                    drop(shared.pause_gate.read().await);
                 }
                 _ if tokio::time::Instant::now() >= deadline => {
                     return Err(unexpected("the status of a script is not known"));

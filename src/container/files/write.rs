@@ -1,12 +1,11 @@
 //! Writing and copying files.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::engine_files;
-use super::script::{self, Output, Running, script, unexpected};
+use super::script::{self, Dropped, Input, Output, Running, script, unexpected};
 use super::spool::{self, Sized};
 use super::status;
 use crate::container::shared::Shared;
@@ -16,6 +15,8 @@ use crate::path::WorkspacePath;
 
 /// How much of the content is in memory at once.
 const CHUNK: usize = 64 * 1024;
+
+const WRITE: &str = script!("replace.sh", "write.sh");
 
 pub(crate) async fn write(
     shared: &Arc<Shared>,
@@ -43,7 +44,7 @@ async fn write_by_script(
     let args = [path.as_str(), mode.as_str(), parents, temporary.as_str()];
     let mut attempt = 1;
     let (running, ready) = loop {
-        let mut running = script::start(shared, script!("replace.sh", "write.sh"), &args, true).await?;
+        let mut running = script::start(shared, WRITE, &args, true, Dropped::TidyUp).await?;
         match running.line().await? {
             Ok(line) => break (running, line),
             Err(ended) if ended.status == status::RACED && attempt < script::ATTEMPTS => attempt += 1,
@@ -91,19 +92,34 @@ async fn upload(shared: &Shared, running: Running, content: Sized, path: &str) -
 
 /// Sends the length and the content. An error is one of the content: a script that takes no more
 /// is heard by its output.
-async fn send(input: &mut Pin<Box<dyn AsyncWrite + Send>>, content: Sized, path: &str) -> Result<()> {
+///
+/// The last piece is held back until the content has ended without an error. A script that has all
+/// of the length puts it in place, whatever comes behind.
+async fn send(input: &mut Input, content: Sized, path: &str) -> Result<()> {
     let Sized { mut reader, len } = content;
-    if input.write_all(format!("{len}\n").as_bytes()).await.is_err() {
-        return Ok(());
-    }
-    let mut chunk = vec![0; CHUNK];
+    let failed = |error| Error::from_io("read the content for", path, error);
+    let (mut held, mut next) = (vec![0; CHUNK], vec![0; CHUNK]);
+    let mut ready = fill(&mut reader, &mut held).await.map_err(failed)?;
+    let mut total = ready as u64;
+    let mut begun = false;
     loop {
-        let read = fill(&mut reader, &mut chunk)
-            .await
-            .map_err(|error| Error::from_io("read the content for", path, error))?;
-        if read == 0 || input.write_all(&chunk[..read]).await.is_err() {
+        // A piece that is not full is the last one.
+        let more = if ready < CHUNK { 0 } else { fill(&mut reader, &mut next).await.map_err(failed)? };
+        total += more as u64;
+        let wrong = if more == 0 { total != len } else { total > len };
+        if wrong {
+            let reason = format!("the content was announced as {len} bytes, and it is not that long");
+            return Err(failed(std::io::Error::new(std::io::ErrorKind::InvalidData, reason)));
+        }
+        if !begun && input.write_all(format!("{len}\n").as_bytes()).await.is_err() {
             return Ok(());
         }
+        begun = true;
+        if input.write_all(&held[..ready]).await.is_err() || more == 0 {
+            return Ok(());
+        }
+        std::mem::swap(&mut held, &mut next);
+        ready = more;
     }
 }
 
@@ -159,7 +175,8 @@ pub(crate) async fn copy(shared: &Arc<Shared>, from: &WorkspacePath, to: &Worksp
         .guard(async {
             let temporary = temporary_name();
             let args = [from.as_str(), to.as_str(), temporary.as_str()];
-            let (said, ended) = script::answer(shared, script!("replace.sh", "copy.sh"), &args).await?;
+            let (said, ended) =
+                script::answer(shared, script!("replace.sh", "copy.sh"), &args, Dropped::TidyUp).await?;
             let about = super::change::subject(&said, from, to);
             ended.check("copy", about.as_str())?;
             parse_written(&String::from_utf8_lossy(&said))

@@ -1,4 +1,4 @@
-# Signals every process of one command, and tells which are left.
+# Signals every process of one command, and tells which are left and in how many rounds it met any.
 #
 # Arguments: a signal number, a needle that the environment of those processes holds, and then
 # known processes as `pid:start`. Also meant are all descendants of such a process and all members of
@@ -120,4 +120,4 @@ send() {
     done
 } 2>/dev/null
 echo "left $members"
-echo "done"
+echo "done $round"

@@ -1,11 +1,12 @@
 # Enters a directory below the root without ever leaving the root, finds the program, and becomes it.
 #
 # Arguments: a nonce, the root (empty for `/`), the directory relative to it, names of variables to
-# unset, the program and its arguments. What it found goes to standard error in one line that starts
+# unset, the bytes 1 and 2, `wait` to read a line before the program begins, the program and its
+# arguments. What it found goes to standard error in one line that starts
 # with the nonce. Variables are prefixed because one that the environment already exports would
 # reach the program.
-aw_nonce=$1 aw_root=$2 aw_rest=$3 aw_unset=$4
-shift 4
+aw_nonce=$1 aw_root=$2 aw_rest=$3 aw_unset=$4 aw_bytes=$5 aw_wait=$6
+shift 6
 
 aw_fail() {
     echo "$aw_nonce $1" >&2
@@ -83,7 +84,8 @@ if [ -r "$aw_file" ]; then
     aw_first=
     IFS= read -r aw_first <"$aw_file"
     case $aw_first in
-    ?ELF*) ;;
+    # What follows is the word size and the byte order. The kernel refuses other values.
+    ?ELF[$aw_bytes][$aw_bytes]*) ;;
     '#!'*)
         aw_first=${aw_first#'#!'}
         aw_first=${aw_first#"${aw_first%%[! 	]*}"}
@@ -106,6 +108,9 @@ aw_read_start() {
     [ "$#" -lt 20 ] || aw_started=${20}
 }
 { aw_read_start; } 2>/dev/null
+
+# A terminal gets its size, and then a line, only after the engine has started this.
+[ -z "$aw_wait" ] || read -r aw_wait
 
 # shellcheck disable=SC2086 # The names are wanted apart.
 unset $aw_unset

@@ -6,10 +6,10 @@ use std::process::Command;
 
 use tokio::io::AsyncReadExt as _;
 
-use super::super::tar::{Entry, TarWriter, Time};
 use super::{Fixture, path};
 use crate::error::{Error, Result};
 use crate::files::{ArchiveOptions, ArchiveReport, Content, UnpackOptions};
+use crate::tar::{Entry, TarWriter, Time};
 use crate::workspace::Workspace as _;
 
 impl Fixture {

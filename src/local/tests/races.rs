@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tokio::io::AsyncReadExt as _;
 
-use super::super::tar::{Entry, TarWriter, Time};
 use super::{Fixture, path};
+use crate::tar::{Entry, TarWriter, Time};
 use crate::workspace::Workspace as _;
 
 /// How many swaps a race must have seen to say anything.

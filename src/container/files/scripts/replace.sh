@@ -7,14 +7,17 @@
 make_temporary() {
     umask 077
     set -C
+    # Nothing else has the name, so that it can be removed even if it could not be made.
+    trap 'rm -f "./$temporary"' EXIT
+    trap 'exit 143' HUP INT TERM
     command exec 4>"./$temporary" || {
         set +C
         umask 022
+        trap - EXIT HUP INT TERM
         return 1
     }
     set +C
     umask 022
-    trap 'rm -f "./$temporary"' EXIT
     opened 4 "${file%/*}/$temporary"
     command exec 5<"/proc/self/fd/4"
 }

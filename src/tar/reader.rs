@@ -6,12 +6,13 @@ use super::sparse::{MAX_PARTS, Map, Part};
 use super::{BLOCK, Time};
 use crate::error::{Error, Result};
 use crate::files::escape_bytes;
-use crate::local::feed::{PIECE_BYTES, Source};
-use crate::local::tasks::Stop;
 
 /// The longest extended header and the longest name that is read, in bytes: Linux has no names
 /// over 4 KiB, and maps of sparse files fit.
 const MAX_EXTENSION_BYTES: u64 = 1 << 20;
+
+/// How much is read at once.
+const PIECE_BYTES: usize = 256 * 1024;
 
 /// How compressed streams begin.
 const COMPRESSED: [(&[u8], &str); 5] = [
@@ -24,20 +25,22 @@ const COMPRESSED: [(&[u8], &str); 5] = [
 
 /// One entry, as all its headers together describe it.
 #[derive(Debug)]
-pub(in crate::local) struct Member {
-    pub(in crate::local) name: Vec<u8>,
-    pub(in crate::local) kind: MemberKind,
+pub(crate) struct Member {
+    pub(crate) name: Vec<u8>,
+    pub(crate) kind: MemberKind,
     /// Of a link, where it leads.
-    pub(in crate::local) link: Vec<u8>,
-    pub(in crate::local) mode: u32,
-    pub(in crate::local) modified: Time,
+    pub(crate) link: Vec<u8>,
+    pub(crate) mode: u32,
+    pub(crate) modified: Time,
+    /// Its user and group, 0 where they are no numbers.
+    pub(crate) owner: (u32, u32),
     /// The size of the file, holes included.
-    pub(in crate::local) size: u64,
+    pub(crate) size: u64,
     map: Map,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::local) enum MemberKind {
+pub(crate) enum MemberKind {
     File,
     Directory,
     Symlink,
@@ -48,22 +51,20 @@ pub(in crate::local) enum MemberKind {
 
 impl Member {
     /// Its name for messages.
-    pub(in crate::local) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         escape_bytes(&self.name)
     }
 
     /// Whether it is a file with holes.
-    pub(in crate::local) fn is_sparse(&self) -> bool {
+    pub(crate) fn is_sparse(&self) -> bool {
         self.map != Map::whole(self.size)
     }
 }
 
 /// A tar stream.
-pub(in crate::local) struct TarReader<'source> {
-    source: &'source mut Source,
-    /// What the content is for, in errors of its own.
-    path: &'source str,
-    stop: &'source Stop,
+pub(crate) struct TarReader<F> {
+    /// Gives the next bytes of the stream; none at its end.
+    source: F,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -76,16 +77,10 @@ pub(in crate::local) struct TarReader<'source> {
     first: bool,
 }
 
-impl<'source> TarReader<'source> {
-    pub(in crate::local) fn new(
-        source: &'source mut Source,
-        path: &'source str,
-        stop: &'source Stop,
-    ) -> Self {
+impl<F: FnMut(&mut [u8]) -> Result<usize>> TarReader<F> {
+    pub(crate) fn new(source: F) -> Self {
         TarReader {
             source,
-            path,
-            stop,
             buffer: vec![0; PIECE_BYTES],
             start: 0,
             end: 0,
@@ -98,7 +93,7 @@ impl<'source> TarReader<'source> {
     }
 
     /// The next entry; `None` after the archive's end mark, when all content has been read.
-    pub(in crate::local) fn next(&mut self) -> Result<Option<Member>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Member>> {
         self.skip_rest()?;
         self.current.clear();
         let mut pax = self.globals.clone();
@@ -167,6 +162,7 @@ impl<'source> TarReader<'source> {
             link: pax.link.or(long_link).unwrap_or_else(|| header.link().to_vec()),
             mode: header.mode().ok_or_else(|| self.broken("its mode is not a number"))? & 0o7777,
             modified,
+            owner: (pax.uid.unwrap_or_else(|| header.uid()), pax.gid.unwrap_or_else(|| header.gid())),
             size,
             map,
         })
@@ -244,7 +240,7 @@ impl<'source> TarReader<'source> {
     }
 
     /// Gives the stored parts of the current entry to `take`, with where they belong.
-    pub(in crate::local) fn data(
+    pub(crate) fn data(
         &mut self,
         member: &Member,
         mut take: impl FnMut(u64, &[u8]) -> Result<()>,
@@ -366,7 +362,7 @@ impl<'source> TarReader<'source> {
 
     /// Reads behind what is buffered; whether there was more.
     fn more(&mut self) -> Result<bool> {
-        let read = self.source.next(&mut self.buffer[self.end..], self.path, self.stop)?;
+        let read = (self.source)(&mut self.buffer[self.end..])?;
         self.end += read;
         Ok(read > 0)
     }

@@ -9,15 +9,15 @@ mod reader;
 mod sparse;
 mod writer;
 
-pub(super) use reader::{Member, MemberKind, TarReader};
-pub(super) use writer::{Entry, TarWriter};
+pub(crate) use reader::{Member, MemberKind, TarReader};
+pub(crate) use writer::{Entry, TarWriter};
 
 /// The unit of a tar archive in bytes.
 const BLOCK: usize = 512;
 
 /// A point in time: seconds since 1970 and nanoseconds after that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Time {
-    pub(super) seconds: i64,
-    pub(super) nanos: u32,
+pub(crate) struct Time {
+    pub(crate) seconds: i64,
+    pub(crate) nanos: u32,
 }

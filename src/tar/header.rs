@@ -43,6 +43,14 @@ impl Header {
         u32::try_from(self.number(100..108)?).ok()
     }
 
+    pub(super) fn uid(&self) -> u32 {
+        self.number(108..116).and_then(|id| u32::try_from(id).ok()).unwrap_or_default()
+    }
+
+    pub(super) fn gid(&self) -> u32 {
+        self.number(116..124).and_then(|id| u32::try_from(id).ok()).unwrap_or_default()
+    }
+
     pub(super) fn size(&self) -> Option<u64> {
         u64::try_from(self.number(124..136)?).ok()
     }

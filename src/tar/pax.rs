@@ -9,6 +9,8 @@ pub(super) struct Pax {
     pub(super) link: Option<Vec<u8>>,
     pub(super) size: Option<u64>,
     pub(super) modified: Option<Time>,
+    pub(super) uid: Option<u32>,
+    pub(super) gid: Option<u32>,
     pub(super) sparse: PaxSparse,
 }
 
@@ -50,6 +52,8 @@ impl Pax {
             b"size" => self.size = Some(decimal(value)?),
             b"mtime" if value.is_empty() => self.modified = None,
             b"mtime" => self.modified = Some(time(value)?),
+            b"uid" => self.uid = id(value),
+            b"gid" => self.gid = id(value),
             b"GNU.sparse.major" => {
                 self.sparse.map_in_data |= value == b"1";
                 self.sparse.unknown |= !matches!(value, b"0" | b"1");
@@ -74,6 +78,11 @@ impl PaxSparse {
     pub(super) fn is_some(&self) -> bool {
         self.map_in_data || self.map.is_some() || self.unknown
     }
+}
+
+/// A user or group. One that is no number does not make a file unreadable.
+fn id(value: &[u8]) -> Option<u32> {
+    decimal(value).and_then(|id| u32::try_from(id).ok())
 }
 
 /// A plain decimal number.

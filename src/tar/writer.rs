@@ -8,27 +8,27 @@ use super::{BLOCK, Time};
 const MAX_OCTAL_SIZE: u64 = 0o77_777_777_777;
 
 /// An entry to write.
-pub(in crate::local) struct Entry<'a> {
-    pub(in crate::local) name: &'a [u8],
-    pub(in crate::local) kind: tar::EntryType,
-    pub(in crate::local) link: &'a [u8],
-    pub(in crate::local) mode: u32,
-    pub(in crate::local) owner: (u32, u32),
-    pub(in crate::local) size: u64,
-    pub(in crate::local) modified: Time,
+pub(crate) struct Entry<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) kind: tar::EntryType,
+    pub(crate) link: &'a [u8],
+    pub(crate) mode: u32,
+    pub(crate) owner: (u32, u32),
+    pub(crate) size: u64,
+    pub(crate) modified: Time,
 }
 
 /// A tar stream that is being made.
-pub(in crate::local) struct TarWriter<W>(W);
+pub(crate) struct TarWriter<W>(W);
 
 impl<W: Write> TarWriter<W> {
-    pub(in crate::local) fn new(inner: W) -> Self {
+    pub(crate) fn new(inner: W) -> Self {
         TarWriter(inner)
     }
 
     /// Writes an entry's headers. Exactly `size` bytes of [`data`](Self::data) and a call of
     /// [`pad`](Self::pad) must follow.
-    pub(in crate::local) fn start(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+    pub(crate) fn start(&mut self, entry: &Entry<'_>) -> io::Result<()> {
         let records = records(entry);
         if !records.is_empty() {
             let extended = Entry {
@@ -47,18 +47,18 @@ impl<W: Write> TarWriter<W> {
         self.0.write_all(header(entry).as_bytes())
     }
 
-    pub(in crate::local) fn data(&mut self, data: &[u8]) -> io::Result<()> {
+    pub(crate) fn data(&mut self, data: &[u8]) -> io::Result<()> {
         self.0.write_all(data)
     }
 
     /// Fills up the last block of data of this size.
-    pub(in crate::local) fn pad(&mut self, size: u64) -> io::Result<()> {
+    pub(crate) fn pad(&mut self, size: u64) -> io::Result<()> {
         let over = usize::try_from(size % BLOCK as u64).unwrap_or_default();
         if over == 0 { Ok(()) } else { self.0.write_all(&[0; BLOCK][over..]) }
     }
 
     /// Writes the end mark.
-    pub(in crate::local) fn finish(mut self) -> io::Result<W> {
+    pub(crate) fn finish(mut self) -> io::Result<W> {
         self.0.write_all(&[0; 2 * BLOCK])?;
         Ok(self.0)
     }
