@@ -7,15 +7,15 @@ use super::tarball::Tarball;
 use crate::{Content, Error, Result, UnpackOptions, WorkspaceExt as _};
 
 cases!("archive_in" {
-    entries_outside_by_name_are_refused [Files];
-    entries_through_links_are_refused [Files];
-    links_may_point_anywhere [Files];
-    hard_links_to_the_outside_are_refused [Files];
-    devices_fifos_and_sockets_are_refused [Files];
-    a_file_and_a_directory_do_not_replace_each_other [Files];
-    a_compressed_stream_is_refused [Files];
-    a_broken_stream_is_refused [Files];
-    a_stream_that_fails_is_an_error [Files];
+    entries_outside_by_name_are_refused [Files, Archives];
+    entries_through_links_are_refused [Files, Archives];
+    links_may_point_anywhere [Files, Archives];
+    hard_links_to_the_outside_are_refused [Files, Archives];
+    devices_fifos_and_sockets_are_refused [Files, Archives];
+    a_file_and_a_directory_do_not_replace_each_other [Files, Archives];
+    a_compressed_stream_is_refused [Files, Archives];
+    a_broken_stream_is_refused [Files, Archives];
+    a_stream_that_fails_is_an_error [Files, Archives];
 });
 
 /// Unpacks `tar` into `t`.
