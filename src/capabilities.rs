@@ -42,6 +42,10 @@ pub struct Capabilities {
     pub owners: bool,
     /// Files below a tmpfs mount can be reached.
     pub tmpfs: bool,
+    /// [`put_archive`](crate::Workspace::put_archive) and
+    /// [`get_archive`](crate::Workspace::get_archive) reach below a tmpfs mount. Without it a tree
+    /// on one goes in or out by a command, such as `tar` in the workspace.
+    pub archives_on_tmpfs: bool,
     /// Confinement holds while another process swaps directories for links. Without it names are
     /// checked just before they are used.
     pub confined_under_races: bool,

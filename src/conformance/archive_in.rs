@@ -7,17 +7,17 @@ use super::tarball::{MTIME, Tarball};
 use crate::{Content, Error, UnpackOptions, WorkspaceExt as _};
 
 cases!("archive_in" {
-    every_kind_of_entry_is_unpacked [Files];
-    the_owner_is_the_user_of_the_workspace [Files];
-    the_directory_is_made_and_parents_are_implied [Files];
-    long_names_survive_in_both_forms [Files];
-    pax_records_override_the_header [Files];
-    sparse_files_are_whole [Files];
-    entries_replace_files_and_links_and_merge_directories [Files];
-    odd_names_are_unpacked_as_they_are [Files];
-    an_empty_archive_is_fine [Files];
-    an_archive_is_read_in_pieces [Files];
-    bounds_are_kept [Files];
+    every_kind_of_entry_is_unpacked [Files, Archives];
+    the_owner_is_the_user_of_the_workspace [Files, Archives];
+    the_directory_is_made_and_parents_are_implied [Files, Archives];
+    long_names_survive_in_both_forms [Files, Archives];
+    pax_records_override_the_header [Files, Archives];
+    sparse_files_are_whole [Files, Archives];
+    entries_replace_files_and_links_and_merge_directories [Files, Archives];
+    odd_names_are_unpacked_as_they_are [Files, Archives];
+    an_empty_archive_is_fine [Files, Archives];
+    an_archive_is_read_in_pieces [Files, Archives];
+    bounds_are_kept [Files, Archives];
 });
 
 /// Unpacks into `dir` and gives how many entries and bytes.

@@ -8,18 +8,18 @@ use super::tarball::{entries, pack, packed};
 use crate::{ArchiveOptions, Content, Error, UnpackOptions};
 
 cases!("archive_out" {
-    a_tree_is_packed_with_everything_in_it [Files];
-    entries_come_in_the_order_of_their_names [Files];
-    one_file_is_one_entry [Files];
-    a_link_given_as_the_path_is_followed [Files];
-    special_files_are_left_out [Files];
-    what_is_excluded_is_left_out_with_all_below [Files];
-    too_many_bytes_end_the_archive [Files];
-    what_cannot_be_packed_is_told [Files];
-    odd_and_long_names_are_packed [Files];
-    a_tree_survives_the_way_out_and_in [Files];
-    a_dropped_archive_releases_what_it_held [Files];
-    a_changing_tree_gives_a_whole_archive_or_an_error [Files];
+    a_tree_is_packed_with_everything_in_it [Files, Archives];
+    entries_come_in_the_order_of_their_names [Files, Archives];
+    one_file_is_one_entry [Files, Archives];
+    a_link_given_as_the_path_is_followed [Files, Archives];
+    special_files_are_left_out [Files, Archives];
+    what_is_excluded_is_left_out_with_all_below [Files, Archives];
+    too_many_bytes_end_the_archive [Files, Archives];
+    what_cannot_be_packed_is_told [Files, Archives];
+    odd_and_long_names_are_packed [Files, Archives];
+    a_tree_survives_the_way_out_and_in [Files, Archives];
+    a_dropped_archive_releases_what_it_held [Files, Archives];
+    a_changing_tree_gives_a_whole_archive_or_an_error [Files, Archives];
 });
 
 fn all() -> ArchiveOptions {

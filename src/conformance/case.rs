@@ -66,6 +66,8 @@ pub enum Mode {
 pub enum Need {
     /// File operations at the root; lacking only where the root is on a tmpfs.
     Files,
+    /// Trees as archives at the root; lacking only where the root is on a tmpfs.
+    Archives,
     /// [`Capabilities::change_tree`].
     ChangeTree,
     /// [`Capabilities::start`].
@@ -84,6 +86,7 @@ impl Need {
     fn is_met(self, place: &Place, capabilities: &Capabilities) -> bool {
         match self {
             Need::Files => capabilities.tmpfs || !place.fixture.root_on_tmpfs(),
+            Need::Archives => capabilities.archives_on_tmpfs || !place.fixture.root_on_tmpfs(),
             Need::ChangeTree => capabilities.change_tree,
             Need::Start => capabilities.start,
             Need::Tty => capabilities.start && capabilities.tty,
@@ -106,6 +109,14 @@ impl Need {
                 );
                 assert_error!(ws.open(&file, Default::default()).await, Error::Unsupported { .. });
                 assert_error!(ws.read_dir(&name("."), Default::default()).await, Error::Unsupported { .. });
+            }
+            Need::Archives => {
+                let unpacked = ws.put_archive(&name("."), vec![0; 1024].into(), Default::default()).await;
+                assert_error!(unpacked, Error::Unsupported { .. });
+                assert_error!(
+                    ws.get_archive(&name("."), Default::default()).await,
+                    Error::Unsupported { .. }
+                );
             }
             Need::ChangeTree => {
                 assert_error!(ws.remove(&file).await, Error::Unsupported { .. });

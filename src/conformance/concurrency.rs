@@ -15,7 +15,7 @@ cases!("concurrency" {
     writers_of_one_file_never_mix [Files];
     writers_of_many_files_make_their_parents_once [Files];
     a_long_command_blocks_nothing [Files];
-    every_kind_of_call_runs_beside_the_others [Files];
+    every_kind_of_call_runs_beside_the_others [Files, Archives];
 });
 
 /// Each gets its own output, status and input.

@@ -14,7 +14,7 @@ cases!("limits" {
     a_flood_of_output_is_bounded [Kill] as Alone;
     a_flood_that_nobody_reads_is_bounded [Kill] as Alone;
     a_large_file_is_streamed_up_and_down [Files] as Alone;
-    a_large_file_is_packed_in_a_stream [Files] as Alone;
+    a_large_file_is_packed_in_a_stream [Files, Archives] as Alone;
 });
 
 /// How much more memory than before may be in use at any moment.

@@ -1,8 +1,10 @@
 //! What the commands of one container share.
 
+use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
@@ -16,6 +18,10 @@ pub(crate) const MARKER: &str = "AGENTWORKSPACE_EXEC";
 /// another, so more would only pile up in it.
 const MAX_STARTING: usize = 32;
 
+/// How many starts are remembered, and how long at most.
+const REMEMBERED_STARTS: usize = 256;
+const START_TIME: Duration = Duration::from_secs(20);
+
 /// The commands of one container.
 #[derive(Debug)]
 pub(crate) struct Execs {
@@ -24,6 +30,8 @@ pub(crate) struct Execs {
     pub(crate) starting: Arc<Semaphore>,
     /// What runs beside the caller: starts, supervisors and kills.
     pub(crate) tasks: TaskTracker,
+    /// Which execs the engine may still be starting, oldest first.
+    starts: Mutex<VecDeque<(String, Instant)>>,
     /// Who commands have run as.
     users: Mutex<Vec<UserIds>>,
 }
@@ -34,6 +42,7 @@ impl Execs {
             family: random(),
             starting: Arc::new(Semaphore::new(MAX_STARTING)),
             tasks: TaskTracker::new(),
+            starts: Mutex::default(),
             users: Mutex::default(),
         }
     }
@@ -46,6 +55,22 @@ impl Execs {
     /// What all markers of this workspace begin with.
     pub(crate) fn family_marker(&self) -> String {
         format!("{MARKER}={}", self.family)
+    }
+
+    /// Notes that the engine has answered the start of an exec, which it does before it starts it.
+    pub(crate) fn note_start(&self, exec: &str) {
+        let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        if starts.len() == REMEMBERED_STARTS {
+            starts.pop_front();
+        }
+        starts.push_back((exec.to_owned(), Instant::now()));
+    }
+
+    /// The execs that the engine may still be starting, and forgets them.
+    pub(crate) fn take_starts(&self) -> Vec<String> {
+        let starts = std::mem::take(&mut *self.starts.lock().unwrap_or_else(PoisonError::into_inner));
+        let recent = starts.into_iter().filter(|(_, at)| at.elapsed() < START_TIME);
+        recent.map(|(exec, _)| exec).collect()
     }
 
     /// Notes that a command runs as `user`.

@@ -87,10 +87,14 @@ pub(crate) async fn launch(shared: &Arc<Shared>, plan: Plan, tty: Option<TtySize
             let asked = Instant::now();
             let started = {
                 let _gate = owner.pause_gate.read().await;
-                match tty {
+                let started = match tty {
                     Some(size) => hijack::start_tty(&owner.engine, &owner.id, exec.clone(), size).await,
                     None => owner.engine.start_exec(&owner.id, exec.clone()).await,
+                };
+                if let Ok(streams) = &started {
+                    owner.execs.note_start(&streams.id);
                 }
+                started
             };
             match started {
                 Ok(streams) => break (streams, asked),

@@ -185,6 +185,7 @@ impl Workspace for LocalWorkspace {
             files_as_user: true,
             owners: true,
             tmpfs: true,
+            archives_on_tmpfs: true,
             confined_under_races: true,
             durable_write: true,
         }

@@ -43,7 +43,10 @@ pub(super) fn hidden(shared: &Shared, path: &str) -> Result<()> {
         Some(mount) => Err(Error::Unsupported {
             operation: format!("reaching `{path}`"),
             backend: Kind::Container,
-            reason: format!("the engine's archive calls do not see what is mounted at `{mount}`"),
+            reason: format!(
+                "the engine's archive calls do not see what is mounted at `{mount}`; use a volume there, \
+                 or a command such as `tar` in the container"
+            ),
         }),
     }
 }

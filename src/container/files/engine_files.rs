@@ -3,10 +3,10 @@
 
 use std::io::{self, Read, Write as _};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
-use tar::{Archive, EntryType};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use tokio_util::io::ReaderStream;
 
@@ -26,6 +26,7 @@ use crate::files::{
     WriteOptions, Written,
 };
 use crate::path::WorkspacePath;
+use crate::tar::{MemberKind, TarReader, TarWriter, Time};
 
 /// The mode of directories that are made on the way.
 const DIRECTORY_MODE: u32 = 0o755;
@@ -74,11 +75,11 @@ pub(super) async fn read_dir(
         let archive = download(&held, &join(&place.path(), "."));
         let listing = consume(archive, move |reader| {
             let mut lister = Lister::new(options);
-            for entry in Archive::new(reader).entries().map_err(|error| cut(&path, error))? {
-                let entry = entry.map_err(|error| cut(&path, error))?;
-                let name = clean_name(&entry.path_bytes())?;
+            let mut archive = TarReader::new(|buf: &mut [u8]| reader.read(buf).map_err(|e| cut(&path, e)));
+            while let Some(entry) = archive.next().map_err(|error| changed(&path, error))? {
+                let name = clean_name(&entry.name)?;
                 if !name.is_empty() && !name.contains(&b'/') {
-                    lister.take_entry(kind(entry.header().entry_type()), &name)?;
+                    lister.take_entry(kind(entry.kind), &name)?;
                 }
             }
             lister.finish()
@@ -88,13 +89,13 @@ pub(super) async fn read_dir(
     .await
 }
 
-fn kind(entry: EntryType) -> FileKind {
+fn kind(entry: MemberKind) -> FileKind {
     match entry {
-        EntryType::Directory => FileKind::Directory,
-        EntryType::Symlink => FileKind::Symlink,
-        EntryType::Fifo => FileKind::Fifo,
-        EntryType::Char => FileKind::CharDevice,
-        EntryType::Block => FileKind::BlockDevice,
+        MemberKind::Directory => FileKind::Directory,
+        MemberKind::Symlink => FileKind::Symlink,
+        MemberKind::Other(b'6') => FileKind::Fifo,
+        MemberKind::Other(b'3') => FileKind::CharDevice,
+        MemberKind::Other(b'4') => FileKind::BlockDevice,
         // A hard link is one of the names of a file.
         _ => FileKind::File,
     }
@@ -135,19 +136,24 @@ fn one_file(
     wanted: u64,
     path: &WorkspacePath,
 ) -> Result<std::fs::File> {
-    let changed = || Error::Changed { path: path.as_str().to_owned() };
-    let mut archive = Archive::new(reader);
-    let mut entries = archive.entries().map_err(|error| cut(path, error))?;
-    let entry = entries.next().ok_or_else(changed)?.map_err(|error| cut(path, error))?;
-    if !entry.header().entry_type().is_file() || entry.size() != size {
-        return Err(changed());
+    let other = || Error::Changed { path: path.as_str().to_owned() };
+    let mut archive = TarReader::new(|buf: &mut [u8]| reader.read(buf).map_err(|error| cut(path, error)));
+    let entry = archive.next().map_err(|error| changed(path, error))?.ok_or_else(other)?;
+    if entry.kind != MemberKind::File || entry.size != size {
+        return Err(other());
     }
-    let copied = io::copy(&mut entry.take(wanted), &mut data).map_err(|error| cut(path, error))?;
-    if copied != wanted {
-        return Err(changed());
+    let mut left = usize::try_from(wanted).unwrap_or(usize::MAX);
+    let taken = archive.data(&entry, |_, piece| {
+        let take = piece.len().min(left);
+        data.write_all(&piece[..take]).map_err(|error| Error::from_io("read", path.as_str(), error))?;
+        left -= take;
+        // What comes behind is not wanted, so nobody waits for it.
+        if left == 0 { Err(other()) } else { Ok(()) }
+    });
+    match taken {
+        Err(error) if left > 0 => Err(changed(path, error)),
+        _ => Ok(data),
     }
-    data.flush().map_err(|error| Error::from_io("read", path.as_str(), error))?;
-    Ok(data)
 }
 
 pub(super) async fn write(
@@ -168,18 +174,19 @@ pub(super) async fn write(
         if place.below.len() > 1 && !options.parents {
             return Err(not_found(&path));
         }
-        let (uid, gid) = match &old {
-            Some(_) => first_entry(&held, &place.path()).await.map(|entry| (entry.uid, entry.gid))?,
-            None => (held.user.uid.into(), held.user.gid.into()),
+        let owner = match &old {
+            Some(_) => first_entry(&held, &place.path()).await?.owner,
+            None => (held.user.uid, held.user.gid),
         };
         let mode = old.map_or(options.mode, |old| old.mode);
         let Sized { reader, len } = content;
-        let file = Entry { mode, uid, gid, ..made(&held, &place.below, EntryKind::File { offset: 0, len }) };
+        let file = Entry { mode, owner, ..made(&held, &place.below, EntryKind::File { offset: 0, len }) };
         let mut start = parents(&held, &place.below)?;
-        tar_emit::header(&mut start, &file, len, Names::Dotted).map_err(|error| cut(&path, error))?;
-        let mut end = Vec::new();
-        tar_emit::pad(&mut end, len).map_err(|error| cut(&path, error))?;
-        tar_emit::finish(&mut end).map_err(|error| cut(&path, error))?;
+        tar_emit::start(&mut TarWriter::new(&mut start), &file, len, Names::Dotted)
+            .map_err(|error| cut(&path, error))?;
+        let mut end = TarWriter::new(Vec::new());
+        end.pad(len).map_err(|error| cut(&path, error))?;
+        let end = end.finish().map_err(|error| cut(&path, error))?;
         let archive = stream::iter([Ok(Bytes::from(start))])
             .chain(ReaderStream::with_capacity(reader.take(len), 64 * 1024))
             .chain(stream::iter([Ok(Bytes::from(end))]));
@@ -214,7 +221,7 @@ async fn make_directories(shared: &Shared, place: &Place) -> Result<()> {
     let mut below = place.below.clone();
     below.push(String::new());
     let mut archive = parents(shared, &below)?;
-    tar_emit::finish(&mut archive).map_err(|error| Error::from_io("make", &place.dir, error))?;
+    TarWriter::new(&mut archive).finish().map_err(|error| Error::from_io("make", &place.dir, error))?;
     transfer::upload(shared, &place.dir, 0, stream::iter([Ok(Bytes::from(archive))])).await
 }
 
@@ -240,7 +247,7 @@ fn parents(shared: &Shared, below: &[String]) -> Result<Vec<u8>> {
     let mut archive = Vec::new();
     for end in 1..below.len() {
         let entry = made(shared, &below[..end], EntryKind::Directory);
-        tar_emit::header(&mut archive, &entry, 0, Names::Dotted)
+        tar_emit::start(&mut TarWriter::new(&mut archive), &entry, 0, Names::Dotted)
             .map_err(|error| Error::from_io("make a directory in", &shared.root, error))?;
     }
     Ok(archive)
@@ -248,15 +255,19 @@ fn parents(shared: &Shared, below: &[String]) -> Result<Vec<u8>> {
 
 /// A new entry of the workspace's user.
 pub(super) fn made(shared: &Shared, name: &[String], kind: EntryKind) -> Entry {
-    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     Entry {
         name: name.join("/").into_bytes(),
         kind,
         mode: DIRECTORY_MODE,
-        uid: shared.user.uid.into(),
-        gid: shared.user.gid.into(),
-        modified: (now.as_secs(), now.subsec_nanos()),
+        owner: (shared.user.uid, shared.user.gid),
+        modified: time(SystemTime::now()),
     }
+}
+
+/// A time as archives have it. What is before 1970 or too late for them counts as that moment.
+pub(super) fn time(time: SystemTime) -> Time {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Time { seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nanos: since.subsec_nanos() }
 }
 
 /// The regular file at a place; [`None`] when nothing is there.
@@ -297,6 +308,14 @@ pub(super) fn cut(path: &WorkspacePath, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => Error::Changed { path: path.as_str().to_owned() },
         _ => Error::from_io("read", path.as_str(), error),
+    }
+}
+
+/// An archive of the engine is broken only where it was of something that changed.
+fn changed(path: &WorkspacePath, error: Error) -> Error {
+    match error {
+        Error::Archive { .. } => Error::Changed { path: path.as_str().to_owned() },
+        other => other,
     }
 }
 

@@ -1,9 +1,9 @@
 //! Names of a paused container, resolved by the engine's archive calls.
 
+use std::io::Read as _;
 use std::time::{Duration, SystemTime};
 
 use bollard::query_parameters::ContainerArchiveInfoOptionsBuilder;
-use tar::{Archive, EntryType};
 
 use super::capabilities::hidden;
 use super::transfer::first_bytes;
@@ -13,6 +13,7 @@ use crate::container::shared::Shared;
 use crate::error::{Error, GoneReason, Result};
 use crate::files::{FileKind, LinkTarget, Metadata, escape_bytes};
 use crate::path::WorkspacePath;
+use crate::tar::{Member, MemberKind, TarReader};
 
 /// How many links are followed before they count as a loop, as in Linux.
 const MAX_LINKS: usize = 40;
@@ -174,38 +175,26 @@ fn parse_time(text: &str) -> Option<SystemTime> {
 /// What the link at an absolute path holds. The engine's `HEAD` says where it leads instead.
 pub(super) async fn link_target(shared: &Shared, path: &str, name: &str) -> Result<LinkTarget> {
     let entry = first_entry(shared, path).await?;
-    match entry {
-        First { kind: EntryType::Symlink, target: Some(target), .. } => Ok(LinkTarget::new(target)),
+    match entry.kind {
+        MemberKind::Symlink if !entry.link.is_empty() => Ok(LinkTarget::new(entry.link)),
         _ => Err(Error::NotALink { path: name.to_owned() }),
     }
 }
 
-/// The header of the first entry in an archive of the engine.
-pub(super) struct First {
-    pub(super) kind: EntryType,
-    pub(super) target: Option<Vec<u8>>,
-    pub(super) uid: u64,
-    pub(super) gid: u64,
-}
-
-pub(super) async fn first_entry(shared: &Shared, path: &str) -> Result<First> {
-    let head = first_bytes(shared, path).await?;
+/// The first entry in an archive of the engine.
+pub(super) async fn first_entry(shared: &Shared, path: &str) -> Result<Member> {
+    let mut head = first_bytes(shared, path).await?;
     let odd = |detail: String| Error::Engine {
         operation: format!("read `{}` from the container", escape_bytes(path.as_bytes())),
         status: None,
         message: detail,
     };
-    let mut archive = Archive::new(head);
-    let mut entries = archive.entries().map_err(|error| odd(error.to_string()))?;
-    let entry = entries.next().ok_or_else(|| odd("the archive is empty".to_owned()))?;
-    let entry = entry.map_err(|error| odd(error.to_string()))?;
-    let header = entry.header();
-    Ok(First {
-        kind: header.entry_type(),
-        target: entry.link_name_bytes().map(|target| target.into_owned()),
-        uid: header.uid().unwrap_or(0),
-        gid: header.gid().unwrap_or(0),
-    })
+    let read = |buf: &mut [u8]| head.read(buf).map_err(|error| odd(error.to_string()));
+    match TarReader::new(read).next() {
+        Ok(Some(entry)) => Ok(entry),
+        Ok(None) => Err(odd("the archive is empty".to_owned())),
+        Err(error) => Err(odd(error.to_string())),
+    }
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use crate::container::shared::Shared;
 use crate::error::{Error, Result};
 use crate::files::{ArchiveOptions, ArchiveReader};
 use crate::path::WorkspacePath;
+use crate::tar::TarWriter;
 
 /// How long a tree may take whose size nobody knows, as if it had this many bytes.
 const ASSUMED: u64 = 8 << 30;
@@ -107,6 +108,10 @@ impl Policy for Wanted {
         Ok(Some(name))
     }
 
+    fn nameless(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
     fn special(&mut self, _: &[u8]) -> Result<()> {
         Ok(())
     }
@@ -161,10 +166,11 @@ fn is_before(a: &[u8], b: &[u8]) -> bool {
 fn archive(shared: Arc<Shared>, index: Index) -> ArchiveReader {
     let Index { entries, data, .. } = index;
     let chunks = produce(move |out| {
+        let mut out = TarWriter::new(out);
         for entry in &entries {
-            tar_emit::emit(out, entry, &data, Names::Plain)?;
+            tar_emit::emit(&mut out, entry, &data, Names::Plain)?;
         }
-        tar_emit::finish(out)
+        out.finish().map(drop)
     });
     let chunks = chunks.map(move |chunk| {
         shared.monitor.check_open()?;
@@ -176,9 +182,10 @@ fn archive(shared: Arc<Shared>, index: Index) -> ArchiveReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tar::Time;
 
     fn entry(name: &str, kind: EntryKind) -> Entry {
-        Entry { name: name.into(), kind, mode: 0o644, uid: 0, gid: 0, modified: (0, 0) }
+        Entry { name: name.into(), kind, mode: 0o644, owner: (0, 0), modified: Time::default() }
     }
 
     #[test]

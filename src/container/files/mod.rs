@@ -23,6 +23,7 @@ mod tar_index;
 mod tests;
 mod transfer;
 mod tree_plan;
+mod upload_base;
 mod write;
 
 pub(crate) use capabilities::capabilities;

@@ -15,6 +15,10 @@ use crate::error::{Error, GoneReason, Result};
 /// How often a container that somebody else has paused is tried again.
 const RETRY: Duration = Duration::from_millis(100);
 
+/// How long a pause waits for processes that the engine is starting, and between two looks at one.
+const START_GRACE: Duration = Duration::from_secs(5);
+const START_DELAY: Duration = Duration::from_millis(5);
+
 /// Runs `work` with the container paused, so that no process in it can swap a directory for a link
 /// between the check of a name and its use.
 ///
@@ -36,6 +40,7 @@ where
         if caller.is_closed() {
             return;
         }
+        starts_are_done(&shared).await;
         let done = match Pause::begin(&shared).await {
             Err(error) => Some(Err(error)),
             Ok(pause) => {
@@ -55,6 +60,25 @@ where
         }
     });
     result.await.unwrap_or(Err(Error::Cancelled))
+}
+
+/// Waits until the engine has started every process that it was told to.
+///
+/// It answers a start before it does it. One that is caught by a pause keeps a lock in the engine,
+/// behind which a look at the container waits with the container's own lock, and behind that every
+/// archive call.
+async fn starts_are_done(shared: &Shared) {
+    let deadline = Instant::now() + START_GRACE;
+    for exec in shared.execs.take_starts() {
+        while Instant::now() < deadline {
+            match shared.engine.exec_state(&exec).await {
+                Ok(state) if state.running && state.pid.unwrap_or(0) == 0 => {
+                    tokio::time::sleep(START_DELAY).await;
+                }
+                _ => break,
+            }
+        }
+    }
 }
 
 /// A pause of the workspace itself. One that is not ended, because the runtime shuts down or a call

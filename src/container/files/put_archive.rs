@@ -6,17 +6,19 @@ use futures::StreamExt as _;
 use tokio_util::io::ReaderStream;
 
 use super::engine_files::upload_error;
-use super::engine_walk::{Last, Place, resolve};
+use super::engine_walk::{Last, resolve};
 use super::paused::paused;
 use super::spool::temporary_file;
 use super::tar_emit::{self, Names};
-use super::tar_index::{Bounds, Entry, Index, Policy, clean_name, read_index, refused};
+use super::tar_index::{Bounds, Index, Policy, clean_name, read_index, refused};
 use super::transfer::{consume, produce, upload};
 use super::tree_plan::plan;
+use super::upload_base::{leaves, relocate};
 use crate::container::shared::Shared;
 use crate::error::{Error, Result};
 use crate::files::{ArchiveReport, Content, UnpackOptions};
 use crate::path::WorkspacePath;
+use crate::tar::TarWriter;
 
 /// Unpacks `tar` below `dir`. Everything is read and checked first, so that nothing is written of
 /// an archive that has an entry to be refused.
@@ -64,6 +66,10 @@ impl Policy for Strict {
         Ok(Some(name).filter(|name| !name.is_empty()))
     }
 
+    fn nameless(&mut self, name: &[u8]) -> Result<()> {
+        Err(refused(name, "only a directory can be unpacked as the directory itself"))
+    }
+
     fn special(&mut self, name: &[u8]) -> Result<()> {
         Err(refused(name, "it is a device, FIFO or socket"))
     }
@@ -79,43 +85,22 @@ async fn unpack(shared: &Shared, dir: &WorkspacePath, index: Index) -> Result<()
     if entries.is_empty() {
         return Ok(());
     }
-    let target = closest(shared, &place, &mut entries);
+    let target = relocate(shared, &place, &mut entries);
+    let leaving = entries.iter().find(|entry| leaves(&target, entry)).map(|entry| entry.name.clone());
     let len = bytes + entries.len() as u64 * 1024;
     let archive = produce(move |out| {
+        let mut out = TarWriter::new(out);
         for entry in &entries {
-            tar_emit::emit(out, entry, &data, Names::Dotted)?;
+            tar_emit::emit(&mut out, entry, &data, Names::Dotted)?;
         }
-        tar_emit::finish(out)
+        out.finish().map(drop)
     });
     let uploaded = upload(shared, &target, len, archive).await;
     uploaded.map_err(|error| match upload_error(error, dir.as_str()) {
-        // The engine names what it refuses only in words.
-        Error::IsADirectory { .. } => refused(b"", "an entry would replace a directory"),
-        Error::NotADirectory { .. } => refused(b"", "a directory would replace something else"),
+        Error::ReadOnly { .. } if leaving.is_some() => refused(
+            &leaving.unwrap_or_default(),
+            "in a container whose root is read-only, the engine makes no link that leads out of a volume",
+        ),
         other => other,
     })
-}
-
-/// The directory to unpack in, to which the names are made relative: the one that was asked for,
-/// because the engine judges by it whether it may be written to, unless a link leads elsewhere.
-fn closest(shared: &Shared, place: &Place, entries: &mut [Entry]) -> String {
-    let prefix = place.dir.strip_prefix(shared.root.trim_end_matches('/')).unwrap_or_default();
-    let prefix = match prefix.trim_start_matches('/') {
-        "" => return shared.root.clone(),
-        prefix => format!("{prefix}/").into_bytes(),
-    };
-    let targets = |entry: &Entry| match &entry.kind {
-        super::tar_index::EntryKind::HardLink(target) => target.starts_with(&prefix),
-        _ => true,
-    };
-    if !entries.iter().all(|entry| entry.name.starts_with(&prefix) && targets(entry)) {
-        return shared.root.clone();
-    }
-    for entry in entries {
-        entry.name.drain(..prefix.len());
-        if let super::tar_index::EntryKind::HardLink(target) = &mut entry.kind {
-            target.drain(..prefix.len());
-        }
-    }
-    place.dir.clone()
 }

@@ -1,12 +1,12 @@
 //! A tar stream taken apart: what is in it, checked, with the contents in one temporary file.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write as _};
-
-use tar::{Archive, EntryType};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt as _;
 
 use crate::error::{Error, Result};
 use crate::files::escape_bytes;
+use crate::tar::{Member, MemberKind, TarReader, Time};
 
 /// What an archive holds.
 pub(super) struct Index {
@@ -24,10 +24,9 @@ pub(super) struct Entry {
     pub(super) name: Vec<u8>,
     pub(super) kind: EntryKind,
     pub(super) mode: u32,
-    pub(super) uid: u64,
-    pub(super) gid: u64,
-    /// Seconds and nanoseconds since 1970.
-    pub(super) modified: (u64, u32),
+    /// User and group.
+    pub(super) owner: (u32, u32),
+    pub(super) modified: Time,
 }
 
 #[derive(Clone, Debug)]
@@ -56,6 +55,10 @@ pub(super) trait Policy {
     /// The name under which an entry is kept; [`None`] leaves it out.
     fn place(&mut self, raw: &[u8]) -> Result<Option<Vec<u8>>>;
 
+    /// What becomes of an entry that is no directory and has a name which is left out, or is a
+    /// hard link to such a one.
+    fn nameless(&mut self, name: &[u8]) -> Result<()>;
+
     /// What becomes of a device, FIFO or socket: left out, or an error.
     fn special(&mut self, name: &[u8]) -> Result<()>;
 }
@@ -67,105 +70,74 @@ pub(super) fn refused(entry: &[u8], reason: impl Into<String>) -> Error {
 
 /// Reads an archive to its end. `what` names it in errors.
 pub(super) fn read_index(
-    reader: impl Read,
+    mut reader: impl Read,
     data: File,
     bounds: Bounds,
     what: &str,
     policy: &mut dyn Policy,
 ) -> Result<Index> {
-    let mut watched = Watched { reader, ended: false };
+    let too_large = |limit| Error::TooLarge { path: what.to_owned(), limit };
+    let mut archive = TarReader::new(|buf: &mut [u8]| reader.read(buf).map_err(broken));
     let mut entries = Vec::new();
-    let mut out = BufWriter::with_capacity(128 * 1024, &data);
-    let mut bytes = 0;
-    {
-        let mut archive = Archive::new(&mut watched);
-        for entry in archive.entries().map_err(broken)? {
-            let mut entry = entry.map_err(broken)?;
-            let Some(mut taken) = take(&mut entry, policy)? else { continue };
-            if let EntryKind::File { offset, len } = &mut taken.kind {
-                *offset = bytes;
-                bytes += *len;
-                if bytes > bounds.max_bytes {
-                    return Err(Error::TooLarge { path: what.to_owned(), limit: bounds.max_bytes });
-                }
-                let copied =
-                    io::copy(&mut entry, &mut out).map_err(|error| spool_error(&taken.name, error))?;
-                if copied != *len {
-                    return Err(refused(&taken.name, "its content is cut"));
-                }
+    let mut bytes = 0u64;
+    while let Some(member) = archive.next()? {
+        let Some(mut taken) = take(&member, policy)? else { continue };
+        if let EntryKind::File { offset, len } = &mut taken.kind {
+            *offset = bytes;
+            bytes = bytes.checked_add(*len).ok_or_else(|| too_large(bounds.max_bytes))?;
+            if bytes > bounds.max_bytes {
+                return Err(too_large(bounds.max_bytes));
             }
-            entries.push(taken);
-            if entries.len() as u64 > bounds.max_entries {
-                return Err(Error::TooLarge { path: what.to_owned(), limit: bounds.max_entries });
-            }
+            let start = *offset;
+            // Holes stay holes in the temporary file, and are zeros when it is read.
+            archive.data(&member, |at, piece| {
+                data.write_all_at(piece, start + at).map_err(|error| spool_error(&member.name, error))
+            })?;
+        }
+        entries.push(taken);
+        if entries.len() as u64 > bounds.max_entries {
+            return Err(too_large(bounds.max_entries));
         }
     }
-    out.flush().map_err(|error| spool_error(b"", error))?;
-    drop(out);
-    // Without the blocks that end an archive nobody knows whether more was to come.
-    if watched.ended {
-        return Err(refused(b"", "it ends without the blocks that end an archive"));
-    }
-    io::copy(&mut watched, &mut io::sink()).map_err(broken)?;
+    data.set_len(bytes).map_err(|error| spool_error(b"", error))?;
     Ok(Index { entries, data, bytes })
 }
 
 /// The entry without its content; [`None`] for one that is left out.
-fn take<R: Read>(entry: &mut tar::Entry<'_, R>, policy: &mut dyn Policy) -> Result<Option<Entry>> {
-    let raw = entry.path_bytes().into_owned();
-    let kind = entry.header().entry_type();
-    if kind == EntryType::XGlobalHeader {
-        return Ok(None);
+fn take(member: &Member, policy: &mut dyn Policy) -> Result<Option<Entry>> {
+    let raw = &member.name;
+    let Some(name) = policy.place(raw)? else {
+        // The directory itself is left out, and nothing else can be it.
+        return match member.kind {
+            MemberKind::Directory => Ok(None),
+            _ => policy.nameless(raw).map(|()| None),
+        };
+    };
+    if matches!(member.kind, MemberKind::Symlink | MemberKind::HardLink)
+        && (member.link.is_empty() || member.link.contains(&0))
+    {
+        return Err(refused(raw, "it is a link without a target"));
     }
-    let header = entry.header();
-    let mut modified = (header.mtime().unwrap_or(0), 0);
-    let (mut uid, mut gid) = (header.uid().unwrap_or(0), header.gid().unwrap_or(0));
-    if let Some(records) = entry.pax_extensions().map_err(broken)? {
-        for record in records {
-            let record = record.map_err(broken)?;
-            match record.key_bytes() {
-                b"mtime" => modified = parse_time(record.value_bytes()).unwrap_or(modified),
-                b"uid" => uid = parse_id(record.value_bytes()).unwrap_or(uid),
-                b"gid" => gid = parse_id(record.value_bytes()).unwrap_or(gid),
-                key if key.starts_with(b"GNU.sparse.") => {
-                    return Err(refused(&raw, "a sparse file in the PAX form is not supported"));
-                }
-                _ => {}
+    let kind = match member.kind {
+        MemberKind::File => EntryKind::File { offset: 0, len: member.size },
+        MemberKind::Directory => EntryKind::Directory,
+        MemberKind::Symlink => EntryKind::Symlink(member.link.clone()),
+        MemberKind::HardLink => match policy.place(&member.link) {
+            Ok(Some(target)) => EntryKind::HardLink(target),
+            Ok(None) => return policy.nameless(raw).map(|()| None),
+            Err(Error::Archive { reason, .. }) => {
+                return Err(refused(raw, format!("of the file that it links to, {reason}")));
             }
-        }
-    }
-    let Some(name) = policy.place(&raw)? else { return Ok(None) };
-    let kind = match kind {
-        EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
-            EntryKind::File { offset: 0, len: entry.size() }
-        }
-        EntryType::Directory => EntryKind::Directory,
-        EntryType::Symlink | EntryType::Link => {
-            let target = entry.link_name_bytes().map(|target| target.into_owned()).unwrap_or_default();
-            if target.is_empty() || target.contains(&0) {
-                return Err(refused(&raw, "a link without a target"));
-            }
-            match kind {
-                EntryType::Symlink => EntryKind::Symlink(target),
-                _ => match policy.place(&target)? {
-                    Some(target) => EntryKind::HardLink(target),
-                    None => return Ok(None),
-                },
-            }
-        }
-        EntryType::Char | EntryType::Block | EntryType::Fifo => {
-            policy.special(&raw)?;
-            return Ok(None);
-        }
-        other => {
-            return Err(refused(
-                &raw,
-                format!("the entry type {:?} is not supported", other.as_byte() as char),
-            ));
+            Err(error) => return Err(error),
+        },
+        MemberKind::Other(b'3' | b'4' | b'6') => return policy.special(raw).map(|()| None),
+        MemberKind::Other(flag) => {
+            let reason = format!("its type `{}` is not known", char::from(flag).escape_default());
+            return Err(refused(raw, reason));
         }
     };
-    let mode = entry.header().mode().map_err(broken)? & 0o7777;
-    Ok(Some(Entry { name, kind, mode, uid, gid, modified }))
+    let (mode, modified) = (member.mode, member.modified);
+    Ok(Some(Entry { name, kind, mode, owner: member.owner, modified }))
 }
 
 /// The elements of `raw`, checked, joined again.
@@ -195,39 +167,10 @@ pub(super) fn clean_name(raw: &[u8]) -> Result<Vec<u8>> {
     Ok(name)
 }
 
-fn parse_id(value: &[u8]) -> Option<u64> {
-    std::str::from_utf8(value).ok()?.parse().ok()
-}
-
-/// `1700000000.25` of a PAX record.
-fn parse_time(value: &[u8]) -> Option<(u64, u32)> {
-    let text = std::str::from_utf8(value).ok()?;
-    let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let fraction: String = fraction.chars().take(9).collect();
-    Some((seconds.parse().ok()?, format!("{fraction:0<9}").parse().ok()?))
-}
-
 fn broken(error: io::Error) -> Error {
     refused(b"", format!("it is no whole, uncompressed tar archive: {error}"))
 }
 
 fn spool_error(name: &[u8], error: io::Error) -> Error {
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => refused(name, "its content is cut"),
-        _ => Error::from_io("spool the archive entry", &escape_bytes(name), error),
-    }
-}
-
-/// Notes whether the stream itself ended, rather than the archive in it.
-struct Watched<R> {
-    reader: R,
-    ended: bool,
-}
-
-impl<R: Read> Read for Watched<R> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let read = self.reader.read(buf)?;
-        self.ended |= read == 0 && !buf.is_empty();
-        Ok(read)
-    }
+    Error::from_io("spool the archive entry", &escape_bytes(name), error)
 }

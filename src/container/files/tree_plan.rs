@@ -5,12 +5,14 @@ use std::collections::{BTreeSet, HashMap};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::capabilities::hidden;
-use super::engine_walk::{Place, head, link_target};
+use super::engine_files::time;
+use super::engine_walk::{Place, first_entry, head, link_target};
 use super::tar_index::{Entry, EntryKind, refused};
 use crate::container::lookup::join;
 use crate::container::shared::Shared;
 use crate::error::Result;
 use crate::files::{FileKind, escape_bytes};
+use crate::tar::Time;
 
 /// How many links are followed before they count as a loop, as in Linux.
 const MAX_LINKS: usize = 40;
@@ -27,7 +29,16 @@ enum There {
     Nothing,
     Directory,
     Link(Vec<u8>),
-    Other,
+    Other(Facts),
+}
+
+/// What a hard link to a file must say as well, lest the engine change it.
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    mode: u32,
+    /// Unknown of what the container has.
+    owner: Option<(u32, u32)>,
+    modified: Time,
 }
 
 /// The state that the archive finds and leaves.
@@ -65,12 +76,13 @@ pub(super) async fn plan(shared: &Shared, place: &Place, entries: Vec<Entry>) ->
 }
 
 impl Plan<'_> {
-    /// Looks up all directories of the archive that the container may have, a level at a time.
+    /// Looks up everything of the archive that the container may have, a level at a time.
     async fn look_ahead(&mut self, entries: &[Entry]) -> Result<()> {
         let mut directories: BTreeSet<(usize, Real)> = BTreeSet::new();
         for entry in entries {
             let elements: Real = entry.name.split(|byte| *byte == b'/').map(<[u8]>::to_vec).collect();
-            let own = matches!(entry.kind, EntryKind::Directory);
+            // Of a file whose name the engine's calls do not take nothing can be found out.
+            let own = matches!(entry.kind, EntryKind::Directory) || is_text(&elements);
             for end in 1..elements.len() + usize::from(own) {
                 let path = [self.base.as_slice(), &elements[..end]].concat();
                 directories.insert((path.len(), path));
@@ -131,7 +143,7 @@ impl Plan<'_> {
             match self.there(&real).await? {
                 There::Directory => {}
                 There::Nothing => self.make_directory(real.clone()),
-                There::Other => return Err(refused(entry, "a component of its name is not a directory")),
+                There::Other(_) => return Err(refused(entry, "a component of its name is not a directory")),
                 There::Link(target) => {
                     links += 1;
                     if target.starts_with(b"/") {
@@ -159,8 +171,7 @@ impl Plan<'_> {
     async fn add(&mut self, mut entry: Entry) -> Result<()> {
         let elements: Vec<Vec<u8>> = entry.name.split(|byte| *byte == b'/').map(<[u8]>::to_vec).collect();
         let name = std::mem::take(&mut entry.name);
-        entry.uid = self.shared.user.uid.into();
-        entry.gid = self.shared.user.gid.into();
+        entry.owner = (self.shared.user.uid, self.shared.user.gid);
         let Some((last, parents)) = elements.split_last() else { return Ok(()) };
         if matches!(entry.kind, EntryKind::Directory) {
             let real = self.directory(&elements, &name).await?;
@@ -170,47 +181,94 @@ impl Plan<'_> {
         }
         let mut real = self.directory(parents, &name).await?;
         real.push(last.clone());
-        let known = self.made.get(&real).or_else(|| self.found.get(&real));
-        if matches!(known, Some(There::Directory)) {
-            return Err(refused(&name, "it would replace a directory"));
+        let is_text = is_text(std::slice::from_ref(last));
+        if is_text && matches!(self.there(&real).await?, There::Directory) {
+            return Err(refused(&name, "a directory is there, which a file does not replace"));
         }
-        let there = match &mut entry.kind {
+        let there = match &entry.kind {
             EntryKind::Symlink(target) => There::Link(target.clone()),
-            EntryKind::HardLink(target) => {
-                let elements: Vec<Vec<u8>> = target.split(|byte| *byte == b'/').map(<[u8]>::to_vec).collect();
-                let Some((last, parents)) = elements.split_last() else { return Ok(()) };
-                let mut to = self.directory(parents, &name).await?;
-                to.push(last.clone());
-                *target = to.join(&b'/');
-                There::Other
+            EntryKind::HardLink(target) => match self.hard_link(target, &name).await? {
+                // It is that file already.
+                (to, _) if to == real => return Ok(()),
+                (to, there) => {
+                    if let There::Other(Facts { mode, owner, modified }) = there {
+                        (entry.mode, entry.modified) = (mode, modified);
+                        entry.owner = owner.unwrap_or(entry.owner);
+                    }
+                    entry.kind = EntryKind::HardLink(to.join(&b'/'));
+                    there
+                }
+            },
+            EntryKind::File { .. } | EntryKind::Directory => {
+                There::Other(Facts { mode: entry.mode, owner: Some(entry.owner), modified: entry.modified })
             }
-            EntryKind::File { .. } | EntryKind::Directory => There::Other,
         };
         entry.name = real.join(&b'/');
         self.entries.push(entry);
         self.made.insert(real, there);
         Ok(())
     }
+
+    /// What the hard link `entry` names.
+    async fn hard_link(&mut self, target: &[u8], entry: &[u8]) -> Result<(Real, There)> {
+        let elements: Vec<Vec<u8>> = target.split(|byte| *byte == b'/').map(<[u8]>::to_vec).collect();
+        let mut real = match elements.split_last() {
+            Some((_, parents)) => self.known_directory(parents, entry).await?,
+            None => Vec::new(),
+        };
+        real.extend(elements.last().cloned());
+        let there = match self.there(&real).await? {
+            There::Nothing => return Err(refused(entry, "what it links to does not exist")),
+            There::Directory => return Err(refused(entry, "it links to a directory")),
+            There::Other(facts @ Facts { owner: None, .. }) => {
+                let owner = first_entry(self.shared, &absolute(self.shared, &real)?).await?.owner;
+                There::Other(Facts { owner: Some(owner), ..facts })
+            }
+            there => there,
+        };
+        Ok((real, there))
+    }
+
+    /// As [`Plan::directory`], for a name that is only looked at: nothing is made for it.
+    async fn known_directory(&mut self, names: &[Vec<u8>], entry: &[u8]) -> Result<Real> {
+        let planned = self.entries.len();
+        let real = self.directory(names, entry).await?;
+        if self.entries.len() > planned {
+            return Err(refused(entry, "what it links to does not exist"));
+        }
+        Ok(real)
+    }
+}
+
+/// Whether the engine's calls, which take text only, can name it.
+fn is_text(elements: &[Vec<u8>]) -> bool {
+    elements.iter().all(|element| std::str::from_utf8(element).is_ok())
+}
+
+/// The absolute path in the container of one below the root.
+fn absolute(shared: &Shared, path: &Real) -> Result<String> {
+    let mut absolute = shared.root.clone();
+    for name in path {
+        // The engine's calls take text only, so that nobody could say what is there.
+        let name = std::str::from_utf8(name).map_err(|_| {
+            refused(&path.join(&b'/'), "what is at a name that is not UTF-8 cannot be found out")
+        })?;
+        absolute = join(&absolute, name);
+    }
+    Ok(absolute)
 }
 
 /// What the container has at a path below the root.
 async fn look_up(shared: &Shared, path: &Real) -> Result<There> {
-    let mut absolute = shared.root.clone();
-    for name in path {
-        let Ok(name) = std::str::from_utf8(name) else {
-            // The engine's calls take text only, so that nobody could say what is there.
-            return Err(refused(&path.join(&b'/'), "the name of a directory is not UTF-8"));
-        };
-        absolute = join(&absolute, name);
-    }
+    let absolute = absolute(shared, path)?;
     hidden(shared, &absolute)?;
-    Ok(match head(shared, &absolute).await?.map(|found| found.kind) {
-        None => There::Nothing,
-        Some(FileKind::Directory) => There::Directory,
-        Some(FileKind::Symlink) => {
+    let Some(found) = head(shared, &absolute).await? else { return Ok(There::Nothing) };
+    Ok(match found.kind {
+        FileKind::Directory => There::Directory,
+        FileKind::Symlink => {
             let target = link_target(shared, &absolute, &escape_bytes(&path.join(&b'/'))).await?;
             There::Link(target.as_bytes().to_vec())
         }
-        Some(_) => There::Other,
+        _ => There::Other(Facts { mode: found.mode, owner: None, modified: time(found.modified) }),
     })
 }
