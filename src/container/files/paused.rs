@@ -72,7 +72,8 @@ async fn starts_are_done(shared: &Shared) {
     for exec in shared.execs.take_starts() {
         while Instant::now() < deadline {
             match shared.engine.exec_state(&exec).await {
-                Ok(state) if state.running && state.pid.unwrap_or(0) == 0 => {
+                // Neither a process nor an end: also before the engine has marked it as running.
+                Ok(state) if state.pid.unwrap_or(0) == 0 && state.exit_code.is_none() => {
                     tokio::time::sleep(START_DELAY).await;
                 }
                 _ => break,
@@ -103,6 +104,13 @@ impl Pause {
                     if Instant::now() >= deadline {
                         return Err(Error::Gone { why: GoneReason::ContainerPaused });
                     }
+                }
+                // A freeze that races with forks in the container is given up and undone by the
+                // runtime.
+                Err(Error::Engine { message, .. })
+                    if message.contains("unable to freeze") && Instant::now() < deadline =>
+                {
+                    pause.is_over();
                 }
                 // An engine that refused has not paused it; of any other nobody knows.
                 Err(error @ Error::Engine { status: Some(_), .. }) => {
