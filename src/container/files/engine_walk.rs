@@ -58,6 +58,7 @@ pub(super) async fn resolve_from(
     name: &str,
     last: Last,
 ) -> Result<Place> {
+    hidden(shared, &shared.root)?;
     let directory = |inside: &[String]| inside.iter().fold(shared.root.clone(), |dir, name| join(&dir, name));
     let Some(mut found) = head(shared, &directory(&inside)).await?.filter(Metadata::is_dir) else {
         return Err(Error::Gone { why: GoneReason::RootRemoved });

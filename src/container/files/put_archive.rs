@@ -13,7 +13,7 @@ use super::tar_emit::{self, Names};
 use super::tar_index::{Bounds, Index, Policy, clean_name, read_index, refused};
 use super::transfer::{consume, produce, upload};
 use super::tree_plan::plan;
-use super::upload_base::{leaves, relocate};
+use super::upload_base::relocate;
 use crate::container::shared::Shared;
 use crate::error::{Error, Result};
 use crate::files::{ArchiveReport, Content, UnpackOptions};
@@ -85,8 +85,7 @@ async fn unpack(shared: &Shared, dir: &WorkspacePath, index: Index) -> Result<()
     if entries.is_empty() {
         return Ok(());
     }
-    let target = relocate(shared, &place, &mut entries);
-    let leaving = entries.iter().find(|entry| leaves(&target, entry)).map(|entry| entry.name.clone());
+    let (target, leaving) = relocate(shared, &place, &mut entries);
     let len = bytes + entries.len() as u64 * 1024;
     let archive = produce(move |out| {
         let mut out = TarWriter::new(out);

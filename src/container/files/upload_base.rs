@@ -12,8 +12,9 @@ const SPECIAL_BITS: u32 = 0o6000;
 ///
 /// It is the one that was asked for, because the engine judges by it whether it may be written to,
 /// or the workspace root where a link leads elsewhere. An engine refuses a symbolic link that leads
-/// out of the directory it unpacks in, and out of `/` none does.
-pub(super) fn relocate(shared: &Shared, place: &Place, entries: &mut [Entry]) -> String {
+/// out of the directory it unpacks in, and out of `/` none does. The name of one that made it `/` is
+/// given as well, since a container whose root is read-only refuses that.
+pub(super) fn relocate(shared: &Shared, place: &Place, entries: &mut [Entry]) -> (String, Option<Vec<u8>>) {
     let root = shared.root.trim_end_matches('/');
     let below = place.dir.strip_prefix(root).unwrap_or_default().trim_start_matches('/');
     let prefix = if below.is_empty() { Vec::new() } else { format!("{below}/").into_bytes() };
@@ -28,7 +29,8 @@ pub(super) fn relocate(shared: &Shared, place: &Place, entries: &mut [Entry]) ->
         }
         base.clone_from(&place.dir);
     }
-    if entries.iter().any(|entry| leaves(&base, entry)) {
+    let leaving = entries.iter().find(|entry| leaves(&base, entry)).map(|entry| entry.name.clone());
+    if leaving.is_some() {
         let above = base.trim_matches('/');
         let above = if above.is_empty() { Vec::new() } else { format!("{above}/").into_bytes() };
         for entry in entries.iter_mut() {
@@ -37,12 +39,12 @@ pub(super) fn relocate(shared: &Shared, place: &Place, entries: &mut [Entry]) ->
         base = "/".to_owned();
     }
     keep_special_bits(&base, entries);
-    base
+    (base, leaving)
 }
 
 /// Whether an entry is a symbolic link that an engine takes for one out of `base`: relative, and
 /// with more `..` than there is above it.
-pub(super) fn leaves(base: &str, entry: &Entry) -> bool {
+fn leaves(base: &str, entry: &Entry) -> bool {
     let EntryKind::Symlink(target) = &entry.kind else { return false };
     if base == "/" {
         return false;
