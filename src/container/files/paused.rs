@@ -100,7 +100,7 @@ impl Pause {
             match shared.engine.call("pause the container", SLOW_CALL_TIMEOUT, pausing).await {
                 Ok(()) => return Ok(pause),
                 Err(Error::Engine { message, .. }) if message.contains("already paused") => {
-                    pause.settle();
+                    pause.mark_over();
                     if Instant::now() >= deadline {
                         return Err(Error::Gone { why: GoneReason::ContainerPaused });
                     }
@@ -110,11 +110,11 @@ impl Pause {
                 Err(Error::Engine { message, .. })
                     if message.contains("unable to freeze") && Instant::now() < deadline =>
                 {
-                    pause.settle();
+                    pause.mark_over();
                 }
                 // An engine that refused has not paused it; of any other nobody knows.
                 Err(error @ Error::Engine { status: Some(_), .. }) => {
-                    pause.settle();
+                    pause.mark_over();
                     return Err(error);
                 }
                 Err(error) => return Err(error),
@@ -125,11 +125,11 @@ impl Pause {
 
     async fn end(self) -> Result<()> {
         resume(&self.shared.engine, &self.shared.id).await?;
-        self.settle();
+        self.mark_over();
         Ok(())
     }
 
-    fn settle(mut self) {
+    fn mark_over(mut self) {
         self.is_over = true;
         self.shared.monitor.own_pauses().end();
     }
