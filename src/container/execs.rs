@@ -1,5 +1,6 @@
 //! What the commands of one container share.
 
+use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +27,8 @@ pub(crate) struct Execs {
     pub(crate) tasks: TaskTracker,
     /// Who commands have run as.
     users: Mutex<Vec<UserIds>>,
+    /// The engine's ids of commands that may run and that nothing in the container can end.
+    unleashed: Mutex<HashSet<String>>,
 }
 
 impl Execs {
@@ -35,6 +38,7 @@ impl Execs {
             starting: Arc::new(Semaphore::new(MAX_STARTING)),
             tasks: TaskTracker::new(),
             users: Mutex::default(),
+            unleashed: Mutex::default(),
         }
     }
 
@@ -54,6 +58,21 @@ impl Execs {
         if !users.contains(&user) {
             users.push(user);
         }
+    }
+
+    /// Notes that a command has started that cannot be ended from inside.
+    pub(crate) fn note_unleashed(&self, exec: &str) {
+        self.unleashed.lock().unwrap_or_else(PoisonError::into_inner).insert(exec.to_owned());
+    }
+
+    /// Notes that a command has ended.
+    pub(crate) fn note_ended(&self, exec: &str) {
+        self.unleashed.lock().unwrap_or_else(PoisonError::into_inner).remove(exec);
+    }
+
+    /// The commands that may still run and cannot be ended from inside.
+    pub(crate) fn unleashed(&self) -> Vec<String> {
+        self.unleashed.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
     /// Everybody that commands have run as.

@@ -36,7 +36,7 @@ impl OwnPauses {
     /// Whether there was none at that moment and since, so that a pause which the engine has told
     /// of meanwhile is somebody else's.
     pub(crate) fn none_since(&self, moment: Moment) -> bool {
-        moment.0 % 2 == 0 && self.0.load(Ordering::SeqCst) == moment.0
+        moment.0.is_multiple_of(2) && self.0.load(Ordering::SeqCst) == moment.0
     }
 }
 

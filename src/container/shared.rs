@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::RwLock;
 
+use super::accounts::User;
 use super::engine::Engine;
 use super::engine_env::EngineEnv;
 use super::execs::Execs;
@@ -28,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) home_is_the_users: bool,
     /// Who processes run as and files belong to.
     pub(crate) user: UserIds,
+    /// That user in the words that the engine takes for a command.
+    pub(crate) user_words: String,
     /// The absolute path of a POSIX shell in the container, if it has one.
     pub(crate) shell: Option<String>,
     /// Absolute paths that the archive calls do not see as processes do: tmpfs and the kernel's
@@ -68,7 +71,7 @@ pub(crate) struct Opened {
     pub(crate) env: Environment,
     pub(crate) engine_env: EngineEnv,
     pub(crate) home_is_the_users: bool,
-    pub(crate) user: UserIds,
+    pub(crate) user: User,
     pub(crate) shell: Option<String>,
     pub(crate) hidden_mounts: Vec<String>,
     pub(crate) owned: bool,
@@ -86,7 +89,8 @@ impl Shared {
             env,
             engine_env,
             home_is_the_users,
-            user,
+            user: user.ids,
+            user_words: user.words,
             shell,
             hidden_mounts,
             owned,
@@ -122,13 +126,19 @@ impl Shared {
                     source.map_or_else(|| "the connection was lost".to_owned(), |source| source.to_string());
                 Error::Gone { why: GoneReason::EngineUnreachable { detail } }
             }
-            Error::Engine { .. } | Error::Timeout { .. } => {
-                match self.monitor.check(&self.engine, &self.id).await {
-                    Err(lost) => lost,
-                    Ok(()) => error,
-                }
-            }
+            Error::Engine { .. } | Error::Timeout { .. } => self.unless_lost(error).await,
+            // The engine answers 404 for a missing path and for a missing container, and with no
+            // shell it is the one that is asked for paths.
+            Error::NotFound { .. } if self.shell.is_none() => self.unless_lost(error).await,
             other => other,
+        }
+    }
+
+    /// This error, unless the container is lost, which explains it.
+    async fn unless_lost(&self, error: Error) -> Error {
+        match self.monitor.check(&self.engine, &self.id).await {
+            Err(lost) => lost,
+            Ok(()) => error,
         }
     }
 
