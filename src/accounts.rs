@@ -102,7 +102,7 @@ fn find_user<'a>(passwd: &'a str, user: Id<'_>) -> Option<Entry<'a>> {
 pub(crate) fn home_of(passwd: &str, uid: u32) -> Option<&str> {
     passwd.lines().find_map(|line| {
         let mut fields = line.split(':').skip(2);
-        (number(fields.next()?)? == uid).then(|| fields.nth(1))?
+        (number(fields.next()?)? == uid).then(|| fields.nth(2))?
     })
 }
 

@@ -405,7 +405,7 @@ async fn a_paused_container_is_waited_for_and_then_gone() {
 async fn users_are_numbers_names_and_pairs() {
     let container = TestContainer::run(DEBIAN, &[]);
     let shared = container.attach("/tmp").await;
-    for (user, ids) in [("daemon", "1:1"), ("1", "1:1"), ("1000:1001", "1000:1001"), ("4711", "4711:0")] {
+    for (user, ids) in [("daemon", "1:1"), ("1", "1:1"), ("1000:1001", "1000:1001"), ("4711", "4711:4711")] {
         let output = exec(&shared, Command::shell("echo $(id -u):$(id -g)").user(user)).await.unwrap();
         assert_eq!(output.stdout.to_text().trim(), ids, "{user}");
     }
