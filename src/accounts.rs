@@ -50,10 +50,9 @@ impl<'a> UserSpec<'a> {
         self.group.is_none() || matches!(self.user, Id::Name(_))
     }
 
-    /// Whether the numbers of the user and its group, supplementary ones aside, depend on
-    /// `/etc/group`.
+    /// Whether [`resolve`](Self::resolve) looks at `/etc/group`.
     pub(crate) fn needs_group(&self) -> bool {
-        matches!(self.group, Some(Id::Name(_)))
+        !matches!(self.group, Some(Id::Number(_)))
     }
 
     /// The numbers by the rule of [`Command::user`](crate::Command::user). The supplementary groups
@@ -103,8 +102,13 @@ fn find_user<'a>(passwd: &'a str, user: Id<'_>) -> Option<Entry<'a>> {
 pub(crate) fn home_of(passwd: &str, uid: u32) -> Option<&str> {
     passwd.lines().find_map(|line| {
         let mut fields = line.split(':').skip(2);
-        (number(fields.next()?)? == uid).then(|| fields.nth(1))?
+        (number(fields.next()?)? == uid).then(|| fields.nth(2))?
     })
+}
+
+/// The name of the first account of a number.
+pub(crate) fn name_of(passwd: &str, uid: u32) -> Option<&str> {
+    find_user(passwd, Id::Number(uid)).map(|entry| entry.name)
 }
 
 fn find_group(group: &str, name: &str) -> Option<u32> {
@@ -144,10 +148,11 @@ mod tests {
     const GROUP: &str = "root:x:0:\nweb:x:34:\nlogs:x:40:root,web\n";
 
     #[test]
-    fn a_home_is_found_by_number() {
+    fn a_home_and_a_name_are_found_by_number() {
         let passwd = "root:x:0:0:root:/root:/bin/sh\nagent:x:1000:1001::/home/agent:/bin/sh\nbroken\n";
         assert_eq!(home_of(passwd, 1000), Some("/home/agent"));
         assert_eq!(home_of(passwd, 7), None);
+        assert_eq!((name_of(passwd, 1000), name_of(passwd, 7)), (Some("agent"), None));
     }
 
     #[test]

@@ -46,6 +46,9 @@ pub struct Capabilities {
     /// [`get_archive`](crate::Workspace::get_archive) reach below a tmpfs mount. Without it a tree
     /// on one goes in or out by a command, such as `tar` in the workspace.
     pub archives_on_tmpfs: bool,
+    /// A symbolic link in an archive may lead out of the root. Without it such a link is refused by
+    /// name, and the archive with it.
+    pub leaving_archive_links: bool,
     /// Confinement holds while another process swaps directories for links. Without it names are
     /// checked just before they are used.
     pub confined_under_races: bool,

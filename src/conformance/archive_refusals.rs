@@ -90,6 +90,9 @@ pub async fn entries_through_links_are_refused(at: &Place) {
 pub async fn links_may_point_anywhere(at: &Place) {
     let tar =
         before().symlink("a", "/etc").symlink("b", "../../..").symlink("c", "c").symlink("d", "/etc/x y");
+    if !at.ws().capabilities().leaving_archive_links {
+        return assert_refused(at, "b", before().symlink("b", "../../..")).await;
+    }
     unpack(at, tar).await.must("unpack");
     assert_eq!(
         at.done("cd t; for l in a b c d; do readlink $l; done").await,

@@ -6,20 +6,29 @@ use std::io::Read as _;
 
 use super::engine::{Engine, SLOW_CALL_TIMEOUT};
 use super::shared::UserIds;
-use crate::accounts::{Unknown, UserSpec, home_of};
+use crate::accounts::{Account, Unknown, UserSpec, home_of, name_of};
 use crate::error::{Error, Result};
 
 /// The largest account file that is read. Images have a few KiB.
 const MAX_ACCOUNT_FILE: u64 = 1024 * 1024;
 
-/// The numbers of `user` in a container, by the rule of [`Command::user`](crate::Command::user);
-/// empty is root, as an image that sets no user means.
-pub(crate) async fn resolve(engine: &Engine, container: &str, user: &str) -> Result<UserIds> {
+/// A user of a container.
+#[derive(Clone, Debug)]
+pub(crate) struct User {
+    pub(crate) ids: UserIds,
+    /// What the engine is told to run a command as this user. With a group it drops the supplementary
+    /// ones, so it gets the bare name of an account that has some.
+    pub(crate) words: String,
+}
+
+/// What `user` is in a container, by the rule of [`Command::user`](crate::Command::user); empty is
+/// root, as an image that sets no user means.
+pub(crate) async fn resolve(engine: &Engine, container: &str, user: &str) -> Result<User> {
     if user.is_empty() {
-        return Ok(UserIds { uid: 0, gid: 0 });
+        return Ok(User { ids: UserIds { uid: 0, gid: 0 }, words: String::new() });
     }
     let spec = UserSpec::parse(user);
-    // Each file is a request, and the supplementary groups are not asked for.
+    // Each file is a request.
     let mut texts = [String::new(), String::new()];
     if spec.needs_passwd() {
         texts[0] = read_text(engine, container, "/etc/passwd").await?;
@@ -35,7 +44,19 @@ pub(crate) async fn resolve(engine: &Engine, container: &str, user: &str) -> Res
         };
         Error::InvalidArgument { reason: format!("the container knows no {what} `{}`", name.escape_debug()) }
     })?;
-    Ok(UserIds { uid: account.uid, gid: account.gid })
+    let ids = UserIds { uid: account.uid, gid: account.gid };
+    let words = account_name(&account, passwd).map_or_else(|| ids.to_string(), str::to_owned);
+    Ok(User { ids, words })
+}
+
+/// The name of an account that has supplementary groups, if it stands for the same numbers to the
+/// engine, which takes a name of digits for either.
+fn account_name<'a>(account: &Account, passwd: &'a str) -> Option<&'a str> {
+    let name = name_of(passwd, account.uid).filter(|_| account.groups.len() > 1)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    let is_name = name.starts_with(|c: char| !c.is_ascii_digit()) && name.chars().all(is_plain);
+    let named = UserSpec::parse(name).resolve(passwd, "").ok()?;
+    (is_name && (named.uid, named.gid) == (account.uid, account.gid)).then_some(name)
 }
 
 /// The home directory that an engine gives to processes of a user: that of its account, or `/`.

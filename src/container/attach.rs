@@ -31,7 +31,9 @@ const KERNEL_MOUNTS: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 impl ContainerWorkspace {
     /// Opens the running container of this name or id, which stays somebody else's: closing the
-    /// workspace ends what it started there and leaves the container as it was.
+    /// workspace ends what it started there and leaves the container as it was. In one without a POSIX
+    /// shell nothing ends a command that was dropped, so closing is [`Error::Unsupported`] while one
+    /// still runs.
     ///
     /// # Errors
     ///
@@ -64,7 +66,7 @@ impl ContainerWorkspace {
         let user = accounts::resolve(engine, &id, &user).await?;
         let shell = find_shell(engine, &id).await?;
         let own = config.env.unwrap_or_default();
-        let engine_env = EngineEnv::of(engine, &id, &own, config.hostname.as_deref(), user).await?;
+        let engine_env = EngineEnv::of(engine, &id, &own, config.hostname.as_deref(), user.ids).await?;
         let opened = Opened {
             engine: engine.clone(),
             root,
@@ -74,6 +76,7 @@ impl ContainerWorkspace {
             user,
             shell,
             hidden_mounts: hidden_mounts(&inspected),
+            read_only_rootfs: has_read_only_rootfs(&inspected),
             owned: false,
             monitor: Monitor::new(),
             id,
@@ -85,10 +88,14 @@ impl ContainerWorkspace {
             timings: Timings::default(),
             ports: ports(&inspected),
         };
-        let started_at = inspected.state.and_then(|state| state.started_at);
-        events::follow(&shared, facts.now, started_at);
+        events::follow(&shared, facts.now, inspected.state.unwrap_or_default());
         Ok(ContainerWorkspace::new(shared, Ownership::Attached, facts_of_it))
     }
+}
+
+/// Whether the container's own root file system cannot be written.
+pub(super) fn has_read_only_rootfs(inspected: &ContainerInspectResponse) -> bool {
+    inspected.host_config.as_ref().and_then(|config| config.readonly_rootfs) == Some(true)
 }
 
 /// What is told of a container that was attached to.

@@ -11,9 +11,9 @@ use bollard::models::{
 };
 use bollard::query_parameters::{CreateContainerOptionsBuilder, StartContainerOptions};
 
-use super::attach::{hidden_mounts, inspect};
+use super::attach::{has_read_only_rootfs, hidden_mounts, inspect};
 use super::check;
-use super::engine::{Engine, SLOW_CALL_TIMEOUT};
+use super::engine::{Engine, SLOW_CALL_TIMEOUT, is_refusal};
 use super::engine_env::EngineEnv;
 use super::events;
 use super::facts::EngineFacts;
@@ -91,7 +91,7 @@ impl Creation {
         self.pending.store(true, Ordering::Relaxed);
         let made = call.await;
         // Only an answer tells that the engine is through with it.
-        if !matches!(made, Err(Error::Timeout { .. } | Error::NoEngine { .. })) {
+        if made.as_ref().err().is_none_or(is_refusal) {
             self.pending.store(false, Ordering::Relaxed);
         }
         made
@@ -168,7 +168,7 @@ impl Maker<'_> {
         let timings = Timings { pull, create, start: begin.elapsed() };
         let own = inspected.config.clone().unwrap_or_default();
         let (variables, hostname) = (own.env.unwrap_or_default(), own.hostname);
-        let user = prepared.user;
+        let user = prepared.user.ids;
         let engine_env = EngineEnv::of(self.engine, &id, &variables, hostname.as_deref(), user).await?;
         let workspace = self.open(inspected, prepared, engine_env, warnings, timings);
         (self.progress)(Progress::Stage(Stage::Ready));
@@ -290,6 +290,7 @@ impl Maker<'_> {
             user: prepared.user,
             shell: prepared.shell,
             hidden_mounts: hidden_mounts(&inspected),
+            read_only_rootfs: has_read_only_rootfs(&inspected),
             owned: true,
             monitor: Monitor::new(),
         };
@@ -298,7 +299,7 @@ impl Maker<'_> {
         let mut details = Details {
             workspace_id: self.creation.workspace_id.clone(),
             access: "engine".to_owned(),
-            user: prepared.user.to_string(),
+            user: shared.user.to_string(),
             container: Some(container_details(&inspected, true)),
             image: Some(image::details(&options.image, &inspected, Some(&self.image))),
             engine: Some(self.facts.details.clone()),
@@ -308,8 +309,7 @@ impl Maker<'_> {
         details.warnings = warnings;
         let facts =
             Facts { reference: image::digest(&inspected), details, timings, ports: ports(&inspected) };
-        let started_at = inspected.state.and_then(|state| state.started_at);
-        events::follow(&shared, self.facts.now, started_at);
+        events::follow(&shared, self.facts.now, inspected.state.unwrap_or_default());
         let id = self.creation.workspace_id.clone();
         let ownership = if options.keep { Ownership::Kept } else { Ownership::Owned { workspace_id: id } };
         ContainerWorkspace::new(shared, ownership, facts)

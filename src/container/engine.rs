@@ -15,6 +15,10 @@ pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a call that waits for processes, disks or networks may take.
 pub(crate) const SLOW_CALL_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// Far beyond every bound on a call. The engine library's own would cut off calls that have a longer
+/// one, and streams whose first byte takes its time.
+const NO_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// A connection to a Docker or Podman engine. Clones share it.
 #[derive(Clone)]
 pub struct Engine(Arc<Inner>);
@@ -49,7 +53,7 @@ impl Engine {
             address: address.to_owned(),
             source: Some(Box::new(source)),
         };
-        let docker = Docker::connect_with_host(address).map_err(unreachable)?;
+        let docker = Docker::connect_with_host(address).map_err(unreachable)?.with_timeout(NO_TIMEOUT);
         let docker = tokio::time::timeout(CALL_TIMEOUT, docker.negotiate_version())
             .await
             .map_err(|_| Error::NoEngine { address: address.to_owned(), source: None })?
@@ -98,11 +102,20 @@ impl Engine {
             | BollardError::IOError { .. }) => {
                 Error::NoEngine { address: self.0.address.clone(), source: Some(Box::new(error)) }
             }
+            BollardError::RequestTimeoutError => {
+                Error::Timeout { operation: format!("the engine call to {operation}"), after: NO_TIMEOUT }
+            }
             other => {
                 Error::Engine { operation: operation.to_owned(), status: None, message: other.to_string() }
             }
         }
     }
+}
+
+/// Whether the engine itself refused a call. After any other error it may have done, or may still
+/// do, what it was asked for.
+pub(crate) fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::Engine { status: Some(_), .. })
 }
 
 /// Where the engine of a Linux machine listens.

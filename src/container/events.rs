@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use bollard::models::{ContainerStateStatusEnum as Status, EventMessage};
+use bollard::models::{ContainerState, ContainerStateStatusEnum as Status, EventMessage};
 use bollard::query_parameters::EventsOptionsBuilder;
 use futures::StreamExt as _;
 
@@ -29,10 +29,9 @@ const LAST_DELAY: Duration = Duration::from_secs(1);
 
 /// Starts to follow the events of an open container.
 ///
-/// `since` is a moment of the engine's clock before the container's state was looked at, and
-/// `started_at` when the container was started, in the engine's words.
-pub(crate) fn follow(shared: &Arc<Shared>, since: SystemTime, started_at: Option<String>) {
-    shared.monitor.remember_start(started_at);
+/// `since` is a moment of the engine's clock before the container was found in this `state`.
+pub(crate) fn follow(shared: &Arc<Shared>, since: SystemTime, state: ContainerState) {
+    shared.monitor.remember_state(state);
     let follower = Follower {
         engine: shared.engine.clone(),
         id: shared.id.clone(),
@@ -124,11 +123,7 @@ impl Follower {
         // Execs have actions such as `exec_die: sh -c ...`.
         let action = event.action.as_deref().unwrap_or_default();
         match action.split(':').next().unwrap_or_default() {
-            "exec_die" => {
-                if let Some(exec) = attribute("execID") {
-                    self.monitor.note_exit(exec);
-                }
-            }
+            "exec_die" => attribute("execID").into_iter().for_each(|exec| self.monitor.note_exit(exec)),
             "oom" => self.monitor.note_oom(),
             "kill" if attribute("signal").is_some_and(|signal| signal == "9" || signal == "SIGKILL") => {
                 self.killed = Some(Instant::now());
@@ -145,11 +140,9 @@ impl Follower {
                 }
             }
             "pause" | "unpause" => self.note_pause().await,
-            "start" => {
-                if self.was_restarted().await {
-                    *ended = None;
-                    self.monitor.set(Condition::Gone(GoneReason::ContainerRestarted));
-                }
+            "start" if self.was_restarted().await => {
+                *ended = None;
+                self.monitor.set(Condition::Gone(GoneReason::ContainerRestarted));
             }
             "destroy" | "remove" => {
                 *ended = None;
@@ -169,13 +162,9 @@ impl Follower {
         if self.killed.is_some() {
             return GoneReason::ContainerKilled;
         }
-        // An `oom` event may be about any process; only the state says that it was the first.
-        match self.inspect().await {
-            Ok(container) if container.state.as_ref().is_some_and(|state| state.oom_killed == Some(true)) => {
-                GoneReason::OutOfMemory
-            }
-            _ => GoneReason::ContainerExited { exit_code },
-        }
+        let state = self.inspect().await.ok().and_then(|container| container.state);
+        let marked = state.is_some_and(|state| state.oom_killed == Some(true));
+        self.monitor.end(exit_code, marked)
     }
 
     /// Finds out whether somebody else has the container paused. An event does not tell: it may be
@@ -218,8 +207,8 @@ impl Follower {
                             self.monitor.set(Condition::Gone(GoneReason::ContainerRestarted));
                         }
                         _ => {
-                            let exit_code = state.exit_code;
-                            self.monitor.set(Condition::Gone(GoneReason::ContainerExited { exit_code }));
+                            let marked = state.oom_killed == Some(true);
+                            self.monitor.set(Condition::Gone(self.monitor.end(state.exit_code, marked)));
                         }
                     }
                     return true;

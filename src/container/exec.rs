@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio_util::sync::CancellationToken;
-
 use super::end::{Ended, Exit, conclude};
 use super::launch::{Launched, Leash, launch};
 use super::plan::{START_TIMEOUT, plan};
@@ -12,6 +10,7 @@ use super::pump::{Outlet, Pump, Pumped, feed};
 use super::shared::Shared;
 use crate::collector::Collector;
 use crate::command::{Command, Leftovers};
+use crate::deadline::{cancelled, passed};
 use crate::error::{Error, Result};
 use crate::files::Content;
 use crate::output::{End, Output};
@@ -115,8 +114,8 @@ async fn watch(
     let mut feeding = std::pin::pin!(feeding);
     let mut fed = false;
     let deadline = command.timeout.map(|timeout| tokio::time::Instant::from_std(began) + timeout);
-    let mut time_up = std::pin::pin!(at(deadline));
-    let mut cancelled = std::pin::pin!(cancellation(command.cancel.as_ref()));
+    let mut time_up = std::pin::pin!(passed(deadline));
+    let mut cancel = std::pin::pin!(cancelled(command.cancel.as_ref()));
     let mut silent = false;
     let mut failed_input = None;
     let cause = {
@@ -129,7 +128,7 @@ async fn watch(
                     break if silent { Cause::IdleTimedOut } else { Cause::Ended };
                 }
                 () = &mut time_up => break Cause::TimedOut,
-                () = &mut cancelled => break Cause::Cancelled,
+                () = &mut cancel => break Cause::Cancelled,
                 done = &mut feeding, if !fed => {
                     fed = true;
                     if let Err(error) = done {
@@ -187,20 +186,4 @@ async fn stop(
         drop(tokio::time::timeout(AFTER_KILL, rest).await);
     }
     Ok(())
-}
-
-/// Waits for a moment; for ever without one.
-pub(crate) async fn at(moment: Option<tokio::time::Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits for a cancellation; for ever without a token.
-pub(crate) async fn cancellation(token: Option<&CancellationToken>) {
-    match token {
-        Some(token) => token.cancelled().await,
-        None => std::future::pending().await,
-    }
 }

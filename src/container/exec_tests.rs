@@ -2,10 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use super::engine::Engine;
 use super::exec::exec;
 use super::kill::end_everything;
 use super::options::AttachOptions;
 use super::test_container::{BUSYBOX, DEBIAN, STATIC, TestContainer, docker};
+use super::workspace::ContainerWorkspace;
+use crate::Workspace as _;
 use crate::environment::Environment;
 use crate::error::{Error, GoneReason, SpawnErrorKind};
 use crate::output::{End, output_channel};
@@ -150,6 +153,41 @@ async fn an_image_without_a_shell_runs_commands() {
     assert_eq!(stdin.stdout.to_text().trim(), "5");
     let timeout = Command::new("/busybox").timeout(Duration::from_secs(1));
     assert!(exec(&shared, timeout).await.unwrap_err().is_unsupported());
+}
+
+#[tokio::test]
+async fn closing_says_when_a_command_without_a_shell_runs_on() {
+    let container = TestContainer::run(STATIC, &[]);
+    let engine = Engine::connect().await.unwrap();
+    let workspace =
+        ContainerWorkspace::attach(&engine, &container.id, AttachOptions::default()).await.unwrap();
+    let command =
+        Command::from_args(["/busybox", "sh", "-c", "until [ -e /over ]; do /busybox sleep 1; done"]);
+    let dropped = tokio::time::timeout(Duration::from_secs(2), exec(workspace.shared(), command)).await;
+    assert!(dropped.is_err());
+    assert!(workspace.close().await.unwrap_err().is_unsupported());
+    docker(&["exec", &container.id, "/busybox", "sh", "-c", ": > /over"]);
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while let Err(error) = workspace.close().await {
+        assert!(Instant::now() < deadline, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_named_user_keeps_its_supplementary_groups() {
+    let container = TestContainer::run(BUSYBOX, &[]);
+    let accounts = "echo logger:x:1001:1002::/:/bin/sh >> /etc/passwd; echo own:x:1002: >> /etc/group; \
+                    echo logs:x:1040:other,logger >> /etc/group";
+    docker(&["exec", "-u", "0", &container.id, "sh", "-c", accounts]);
+    let id = Command::from_args(["id", "-G"]);
+    let shared = container.attach_with(AttachOptions::default().user("logger")).await;
+    assert_eq!(exec(&shared, id).await.unwrap().stdout.to_text(), "1002 1040\n");
+    for (user, groups) in
+        [("logger", "1002 1040"), ("1001", "1002 1040"), ("logger:1002", "1002"), ("7", "7")]
+    {
+        let id = Command::from_args(["id", "-G"]).user(user);
+        assert_eq!(exec(&shared, id).await.unwrap().stdout.to_text().trim(), groups, "{user}");
+    }
 }
 
 /// Leaves a child, a child in another session and a grandchild without a parent.
@@ -367,7 +405,7 @@ async fn a_paused_container_is_waited_for_and_then_gone() {
 async fn users_are_numbers_names_and_pairs() {
     let container = TestContainer::run(DEBIAN, &[]);
     let shared = container.attach("/tmp").await;
-    for (user, ids) in [("daemon", "1:1"), ("1", "1:1"), ("1000:1001", "1000:1001"), ("4711", "4711:0")] {
+    for (user, ids) in [("daemon", "1:1"), ("1", "1:1"), ("1000:1001", "1000:1001"), ("4711", "4711:4711")] {
         let output = exec(&shared, Command::shell("echo $(id -u):$(id -g)").user(user)).await.unwrap();
         assert_eq!(output.stdout.to_text().trim(), ids, "{user}");
     }

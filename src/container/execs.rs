@@ -1,7 +1,7 @@
 //! What the commands of one container share.
 
-use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
+use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -34,6 +34,8 @@ pub(crate) struct Execs {
     starts: Mutex<VecDeque<(String, Instant)>>,
     /// Who commands have run as.
     users: Mutex<Vec<UserIds>>,
+    /// The engine's ids of commands that may run and that nothing in the container can end.
+    unleashed: Mutex<HashSet<String>>,
 }
 
 impl Execs {
@@ -44,6 +46,7 @@ impl Execs {
             tasks: TaskTracker::new(),
             starts: Mutex::default(),
             users: Mutex::default(),
+            unleashed: Mutex::default(),
         }
     }
 
@@ -79,6 +82,21 @@ impl Execs {
         if !users.contains(&user) {
             users.push(user);
         }
+    }
+
+    /// Notes that a command has started that cannot be ended from inside.
+    pub(crate) fn note_unleashed(&self, exec: &str) {
+        self.unleashed.lock().unwrap_or_else(PoisonError::into_inner).insert(exec.to_owned());
+    }
+
+    /// Notes that a command has ended.
+    pub(crate) fn note_ended(&self, exec: &str) {
+        self.unleashed.lock().unwrap_or_else(PoisonError::into_inner).remove(exec);
+    }
+
+    /// The commands that may still run and cannot be ended from inside.
+    pub(crate) fn unleashed(&self) -> Vec<String> {
+        self.unleashed.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
     /// Everybody that commands have run as.

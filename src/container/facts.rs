@@ -16,8 +16,6 @@ pub(crate) struct EngineFacts {
     pub(crate) now: SystemTime,
     /// Whether images and layers are in containerd's store, which ignores quotas on layers.
     pub(crate) containerd_store: bool,
-    /// The processor architecture as the kernel names it.
-    pub(crate) architecture: String,
 }
 
 impl Engine {
@@ -38,7 +36,6 @@ impl Engine {
             details,
             now: info.system_time.as_deref().and_then(parse_time).unwrap_or_else(SystemTime::now),
             containerd_store,
-            architecture: info.architecture.unwrap_or_default(),
         })
     }
 }

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bollard::models::ContainerStateStatusEnum as Status;
 use bollard::query_parameters::KillContainerOptionsBuilder;
 use futures::StreamExt as _;
 use tokio::time::Instant;
 
-use super::engine::{Engine, SLOW_CALL_TIMEOUT};
+use super::engine::{CALL_TIMEOUT, Engine, SLOW_CALL_TIMEOUT};
 use super::launch::in_background;
 use super::plan::no_shell;
 use super::raw_exec::RawExec;
@@ -145,10 +146,10 @@ async fn ask_to_end(engine: &Engine, shared: &Shared, target: &Target) {
 pub(crate) async fn end_everything(shared: &Arc<Shared>) -> Result<()> {
     shared.execs.tasks.close();
     let waited = tokio::time::timeout(BACKGROUND_TIMEOUT, shared.execs.tasks.wait()).await;
-    let users = shared.execs.users();
-    if users.is_empty() || shared.shell.is_none() {
-        return Ok(());
+    if shared.shell.is_none() {
+        return check_ended(shared).await;
     }
+    let users = shared.execs.users();
     let deadline = Instant::now() + KILL_TIMEOUT;
     let marker = shared.execs.family_marker();
     for user in users {
@@ -158,6 +159,22 @@ pub(crate) async fn end_everything(shared: &Arc<Shared>) -> Result<()> {
         operation: "ending the commands of the workspace".to_owned(),
         after: BACKGROUND_TIMEOUT,
     })
+}
+
+/// Fails when a command of the workspace still runs in a container without a shell, where nothing
+/// can end it.
+async fn check_ended(shared: &Shared) -> Result<()> {
+    for exec in shared.execs.unleashed() {
+        match shared.engine.exec_state(&exec).await {
+            Ok(state) if !state.running => {}
+            Err(Error::Engine { status: Some(404), .. }) => {}
+            _ if !has_container(&shared.engine, shared).await => return Ok(()),
+            Ok(_) => return Err(no_shell("ending a command that still runs")),
+            Err(error) => return Err(error),
+        }
+        shared.execs.note_ended(&exec);
+    }
+    Ok(())
 }
 
 /// Sweeps with SIGKILL until nothing is left and `ended` agrees.
@@ -224,11 +241,18 @@ async fn has_ended(engine: &Engine, exec: Option<&str>) -> bool {
     }
 }
 
-/// Whether the container still runs; a paused one does.
+/// Whether the container still runs; a paused one does. The monitor is not asked, which knows of a
+/// closed workspace only that it is closed.
 async fn has_container(engine: &Engine, shared: &Shared) -> bool {
-    match shared.monitor.check(engine, &shared.id).await {
-        Err(error) => !error.is_gone(),
-        Ok(()) => true,
+    let call = engine.docker().inspect_container(&shared.id, None);
+    match engine.call("inspect the container", CALL_TIMEOUT, call).await {
+        Ok(container) => {
+            let state = container.state.unwrap_or_default();
+            matches!(state.status, Some(Status::RUNNING | Status::PAUSED))
+                && shared.monitor.is_same_start(state.started_at.as_ref())
+        }
+        Err(Error::Engine { status: Some(404), .. } | Error::NoEngine { .. }) => false,
+        Err(_) => true,
     }
 }
 

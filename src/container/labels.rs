@@ -5,8 +5,6 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::os::unix::fs::MetadataExt as _;
 use std::time::SystemTime;
 
-use super::shared::UserIds;
-
 /// The label that holds the workspace's id; the others are below it.
 pub(crate) const WORKSPACE: &str = "agentworkspace";
 const MACHINE: &str = "agentworkspace.owner.machine";
@@ -159,11 +157,6 @@ impl Marks {
 /// Whether a label is one that only a workspace itself sets.
 pub(crate) fn is_reserved(label: &str) -> bool {
     label == WORKSPACE || label.starts_with("agentworkspace.")
-}
-
-/// A user as the label holds it.
-pub(crate) fn user_label(user: UserIds) -> String {
-    user.to_string()
 }
 
 #[cfg(test)]

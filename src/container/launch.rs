@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::cleanup;
+use super::engine::is_refusal;
 use super::hijack;
 use super::kill::{self, Target};
 use super::monitor::PAUSE_GRACE;
@@ -47,6 +48,9 @@ impl Leash {
     /// Lets the processes go: they have ended, or may go on.
     pub(crate) fn release(mut self) {
         self.armed = false;
+        if let Some(exec) = &self.target.exec {
+            self.shared.execs.note_ended(exec);
+        }
     }
 
     /// Sends `signal` to the processes; whether there was one.
@@ -100,8 +104,7 @@ pub(crate) async fn launch(shared: &Arc<Shared>, plan: Plan, tty: Option<TtySize
                 Ok(streams) => break (streams, asked),
                 Err(error) => {
                     if !is_paused(&owner, &error).await || Instant::now() >= deadline {
-                        // Nothing was started unless the answer was lost.
-                        if matches!(error, Error::Engine { .. }) {
+                        if is_refusal(&error) {
                             leash.armed = false;
                         }
                         return Err(from_call(&program, error));
@@ -111,6 +114,9 @@ pub(crate) async fn launch(shared: &Arc<Shared>, plan: Plan, tty: Option<TtySize
             }
         };
         leash.target.exec = Some(streams.id.clone());
+        if owner.shell.is_none() {
+            owner.execs.note_unleashed(&streams.id);
+        }
         let start_line = StartLine::new(nonce.as_deref(), tty.is_none());
         Ok(Launched { streams, start_line, leash, asked, turn })
     });

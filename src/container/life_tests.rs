@@ -76,7 +76,7 @@ pub(super) async fn run(workspace: &ContainerWorkspace, args: &[&str]) -> (Strin
     let mut streams = engine.start_exec(&workspace.shared().id, exec).await.unwrap();
     let mut text = String::new();
     while let Some(part) = streams.output.next().await {
-        text.push_str(&String::from_utf8_lossy(&part.unwrap().bytes()));
+        text.push_str(&String::from_utf8_lossy(part.unwrap().bytes()));
     }
     let state = engine.exec_state(&streams.id).await.unwrap();
     (text, state.exit_code.unwrap())

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use bollard::models::ContainerStateStatusEnum as Status;
+use bollard::models::{ContainerState, ContainerStateStatusEnum as Status};
 use tokio::sync::watch;
 
+use super::end::KILLED;
 use super::engine::{CALL_TIMEOUT, Engine};
 use super::own_pauses::OwnPauses;
 use crate::error::{Error, GoneReason, Result};
@@ -53,8 +54,18 @@ pub(crate) struct Monitor {
     condition: Arc<watch::Sender<Condition>>,
     seen: Arc<Mutex<Seen>>,
     own_pauses: Arc<OwnPauses>,
+    /// What the engine said of the container when it was opened.
+    opened: Arc<OnceLock<OpenedState>>,
+}
+
+/// What is remembered of the state that a container was opened in.
+#[derive(Debug)]
+struct OpenedState {
     /// When the container was started, in the engine's words.
-    started_at: Arc<OnceLock<Option<String>>>,
+    started_at: Option<String>,
+    /// Whether it bore the mark that a process of it ran out of memory. Docker 28 puts that on a
+    /// container that runs on, whichever process it was.
+    marked_oom: bool,
 }
 
 /// What the engine told of processes in the container.
@@ -71,7 +82,7 @@ impl Monitor {
             condition: Arc::new(watch::Sender::new(Condition::Running)),
             seen: Arc::default(),
             own_pauses: Arc::default(),
-            started_at: Arc::default(),
+            opened: Arc::default(),
         }
     }
 
@@ -87,15 +98,16 @@ impl Monitor {
         });
     }
 
-    /// Remembers when the container was started that the workspace is about.
-    pub(crate) fn remember_start(&self, started_at: Option<String>) {
+    /// Remembers the state of the container that the workspace is about.
+    pub(crate) fn remember_state(&self, state: ContainerState) {
+        let marked_oom = state.oom_killed == Some(true);
         // It is remembered once, when the workspace is opened.
-        let _ = self.started_at.set(started_at);
+        let _ = self.opened.set(OpenedState { started_at: state.started_at, marked_oom });
     }
 
     /// Whether the container that was started at this time is the one that was opened.
     pub(crate) fn is_same_start(&self, started_at: Option<&String>) -> bool {
-        self.started_at.get().is_none_or(|known| known.as_ref() == started_at)
+        self.opened.get().is_none_or(|opened| opened.started_at.as_ref() == started_at)
     }
 
     /// When the workspace itself has the container paused, which is no condition.
@@ -120,6 +132,18 @@ impl Monitor {
             seen.exits.pop_front();
         }
         seen.exits.push_back((exec.to_owned(), Instant::now()));
+    }
+
+    /// Why the container ended by itself. `marked_oom` is the engine's mark on it, which says little
+    /// alone: it stays from a process that ran out of memory earlier.
+    pub(crate) fn end(&self, exit_code: Option<i64>, marked_oom: bool) -> GoneReason {
+        let was_marked = self.opened.get().is_some_and(|opened| opened.marked_oom);
+        let told = self.seen.lock().unwrap_or_else(PoisonError::into_inner).last_oom.is_some();
+        if exit_code == Some(KILLED) && (told || (marked_oom && !was_marked)) {
+            GoneReason::OutOfMemory
+        } else {
+            GoneReason::ContainerExited { exit_code }
+        }
     }
 
     /// Whether the engine told since then that a process of the container ran out of memory.
@@ -226,10 +250,7 @@ impl Monitor {
         let verdict = changes.wait_for(|condition| condition.rank() > 0);
         // What it gives holds a lock on the condition, so it is dropped before the next line sets it.
         drop(tokio::time::timeout(VERDICT_GRACE, verdict).await);
-        self.set(Condition::Gone(match state.oom_killed {
-            Some(true) => GoneReason::OutOfMemory,
-            _ => GoneReason::ContainerExited { exit_code: state.exit_code },
-        }));
+        self.set(Condition::Gone(self.end(state.exit_code, state.oom_killed == Some(true))));
         self.check_open()
     }
 }
@@ -256,6 +277,22 @@ mod tests {
         monitor.set(Condition::Closed);
         monitor.set(gone(GoneReason::ContainerRemoved));
         assert!(matches!(monitor.check_open().unwrap_err(), Error::Closed));
+    }
+
+    #[test]
+    fn a_mark_from_before_does_not_tell_how_a_container_ended() {
+        let exited = |code| GoneReason::ContainerExited { exit_code: Some(code) };
+        let monitor = Monitor::new();
+        monitor.remember_state(ContainerState::default());
+        assert_eq!(monitor.end(Some(KILLED), true), GoneReason::OutOfMemory);
+        assert_eq!(monitor.end(Some(KILLED), false), exited(KILLED));
+        assert_eq!(monitor.end(Some(0), true), exited(0));
+        let monitor = Monitor::new();
+        monitor.remember_state(ContainerState { oom_killed: Some(true), ..Default::default() });
+        assert_eq!(monitor.end(Some(KILLED), true), exited(KILLED));
+        monitor.note_oom();
+        assert_eq!(monitor.end(Some(KILLED), true), GoneReason::OutOfMemory);
+        assert_eq!(monitor.end(Some(143), true), exited(143));
     }
 
     #[test]

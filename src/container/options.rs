@@ -196,7 +196,8 @@ pub struct ContainerOptions {
     pub read_only: bool,
     /// How tightly it is confined.
     pub profile: Profile,
-    /// Whether the container outlives the workspace. It is then removed only by name or id, or by
+    /// Whether the container outlives the workspace; what runs in it is then ended as in
+    /// [`attach`](crate::container::ContainerWorkspace::attach). It is removed only by name or id, or by
     /// [`prune`](crate::container::prune) with [`PruneOptions::kept`](crate::container::PruneOptions).
     pub keep: bool,
     /// How it is reached.

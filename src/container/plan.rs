@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::accounts;
+use super::accounts::{self, User};
 use super::execs::random;
 use super::kill::Target;
 use super::raw_exec::RawExec;
-use super::shared::{Shared, UserIds};
+use super::shared::Shared;
 use super::spawn_error::spawn;
 use crate::command::{Command, Leftovers};
 use crate::descriptor::Kind;
@@ -48,7 +48,7 @@ pub(crate) async fn plan(shared: &Shared, command: &Command, dir: &WorkspacePath
     check_killable(shared, command)?;
     let program = command.program().to_owned();
     let user = resolve_user(shared, command.user.as_deref(), &program).await?;
-    shared.execs.note_user(user);
+    shared.execs.note_user(user.ids);
     let env = shared.env.merged(&command.env);
     let unset = superfluous(shared, &env);
     let is_other = command.user.is_some() && shared.home_is_the_users && command.env.get("HOME").is_none();
@@ -81,14 +81,9 @@ pub(crate) async fn plan(shared: &Shared, command: &Command, dir: &WorkspacePath
         None => (command.args.clone(), directory(shared, dir, &program).await?, None),
     };
     check_length(&args, &variables, &program)?;
-    let exec = RawExec {
-        args,
-        env: variables,
-        user: user.to_string(),
-        dir: work_dir,
-        stdin: command.stdin.is_some(),
-    };
-    Ok(Plan { program, exec, target: Target::new(marker, user), nonce })
+    let exec =
+        RawExec { args, env: variables, user: user.words, dir: work_dir, stdin: command.stdin.is_some() };
+    Ok(Plan { program, exec, target: Target::new(marker, user.ids), nonce })
 }
 
 /// Refuses what could not be ended: without a shell nothing in the container can send a signal.
@@ -125,10 +120,16 @@ fn cannot_unset(names: &[&str]) -> Error {
     }
 }
 
-async fn resolve_user(shared: &Shared, user: Option<&str>, program: &str) -> Result<UserIds> {
-    let Some(user) = user else { return Ok(shared.user) };
+async fn resolve_user(shared: &Shared, user: Option<&str>, program: &str) -> Result<User> {
+    let Some(user) = user else {
+        return Ok(User { ids: shared.user, words: shared.user_words.clone() });
+    };
     match accounts::resolve(&shared.engine, &shared.id, user).await {
-        Err(Error::InvalidArgument { reason }) => Err(spawn(program, SpawnErrorKind::UnknownUser, &reason)),
+        Err(Error::InvalidArgument { reason }) => {
+            // A container that is gone has no list of accounts either.
+            shared.monitor.check(&shared.engine, &shared.id).await?;
+            Err(spawn(program, SpawnErrorKind::UnknownUser, &reason))
+        }
         resolved => resolved,
     }
 }
@@ -161,6 +162,11 @@ async fn directory(shared: &Shared, dir: &WorkspacePath, program: &str) -> Resul
     let found = match shared.engine.look_up(&shared.id, &path).await {
         // So engines answer for a path through a file or a loop, and for a container that is gone.
         Err(Error::Engine { status: Some(500), .. }) => {
+            shared.monitor.check(&shared.engine, &shared.id).await?;
+            None
+        }
+        Ok(None) => {
+            // A missing container is answered like a missing path.
             shared.monitor.check(&shared.engine, &shared.id).await?;
             None
         }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use bollard::query_parameters::UploadToContainerOptionsBuilder;
 use bytes::Bytes;
 
-use super::accounts;
+use super::accounts::{self, User};
 use super::attach::find_shell;
 use super::engine::{Engine, SLOW_CALL_TIMEOUT};
 use super::options::{ContainerOptions, Profile};
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 /// What was found out on the way.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
-    pub(crate) user: UserIds,
+    pub(crate) user: User,
     pub(crate) shell: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) async fn prepare(
         None => image_user(engine, container).await?,
     };
     let user = accounts::resolve(engine, container, &name).await?;
-    if options.profile == Profile::Strict && user.uid == 0 {
+    if options.profile == Profile::Strict && user.ids.uid == 0 {
         return Err(Error::InvalidArgument { reason: format!("`{name}` is root, and the profile strict") });
     }
     let mut entries = Entries::default();
@@ -54,11 +54,11 @@ pub(crate) async fn prepare(
     let count = options.root.split('/').filter(|part| !part.is_empty()).count();
     let existing = engine.existing_directories(container, &options.root).await?;
     for depth in existing + 1..=count {
-        let owner = if depth == count { user } else { UserIds { uid: 0, gid: 0 } };
+        let owner = if depth == count { user.ids } else { UserIds { uid: 0, gid: 0 } };
         entries.directory(&first_components(&options.root, depth), owner)?;
     }
     if owns_root && existing == count {
-        entries.directory(&options.root, user)?;
+        entries.directory(&options.root, user.ids)?;
     }
     put(engine, container, entries).await?;
     Ok(Prepared { user, shell: find_shell(engine, container).await? })

@@ -1,12 +1,11 @@
 //! Carries a command's output from the engine to whoever wants it.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::{Stream, StreamExt as _};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream};
+use tokio::sync::watch;
 
 use super::start_line::{Start, StartLine};
 use crate::collector::Collector;
@@ -50,7 +49,7 @@ pub(crate) struct Pump {
     pub(crate) start_line: StartLine,
     pub(crate) outlet: Outlet,
     /// Set while a reader is behind, when the end of the output cannot be seen.
-    pub(crate) held_up: Arc<AtomicBool>,
+    pub(crate) held_up: watch::Sender<bool>,
 }
 
 /// Why carrying output came to a stop.
@@ -70,7 +69,7 @@ impl Pump {
         start_line: StartLine,
         outlet: Outlet,
     ) -> Self {
-        Pump { output, start_line, outlet, held_up: Arc::default() }
+        Pump { output, start_line, outlet, held_up: watch::Sender::new(false) }
     }
 
     /// Carries output until the command has started; without a start it has ended.
@@ -105,9 +104,9 @@ impl Pump {
         };
         let Some(chunk) = next.transpose()? else { return Ok(Some(Pumped::Ended)) };
         if let Some(chunk) = self.start_line.take(chunk) {
-            self.held_up.store(true, Ordering::Relaxed);
+            self.held_up.send_replace(true);
             self.outlet.take(chunk).await;
-            self.held_up.store(false, Ordering::Relaxed);
+            self.held_up.send_replace(false);
         }
         Ok(None)
     }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::RwLock;
 
+use super::accounts::User;
 use super::engine::Engine;
 use super::engine_env::EngineEnv;
 use super::execs::Execs;
@@ -28,11 +29,15 @@ pub(crate) struct Shared {
     pub(crate) home_is_the_users: bool,
     /// Who processes run as and files belong to.
     pub(crate) user: UserIds,
+    /// That user in the words that the engine takes for a command.
+    pub(crate) user_words: String,
     /// The absolute path of a POSIX shell in the container, if it has one.
     pub(crate) shell: Option<String>,
     /// Absolute paths that the archive calls do not see as processes do: tmpfs and the kernel's
     /// own file systems.
     pub(crate) hidden_mounts: Vec<String>,
+    /// Whether the root file system cannot be written, so that archive calls reach volumes only.
+    pub(crate) read_only_rootfs: bool,
     /// Whether the workspace made the container.
     pub(crate) owned: bool,
     /// Watches what becomes of the container.
@@ -68,9 +73,10 @@ pub(crate) struct Opened {
     pub(crate) env: Environment,
     pub(crate) engine_env: EngineEnv,
     pub(crate) home_is_the_users: bool,
-    pub(crate) user: UserIds,
+    pub(crate) user: User,
     pub(crate) shell: Option<String>,
     pub(crate) hidden_mounts: Vec<String>,
+    pub(crate) read_only_rootfs: bool,
     pub(crate) owned: bool,
     pub(crate) monitor: Monitor,
 }
@@ -78,7 +84,7 @@ pub(crate) struct Opened {
 impl Shared {
     pub(crate) fn new(opened: Opened) -> Self {
         let Opened { engine, id, root, env, engine_env, home_is_the_users, user, .. } = opened;
-        let Opened { shell, hidden_mounts, owned, monitor, .. } = opened;
+        let Opened { shell, hidden_mounts, read_only_rootfs, owned, monitor, .. } = opened;
         Shared {
             engine,
             id,
@@ -86,9 +92,11 @@ impl Shared {
             env,
             engine_env,
             home_is_the_users,
-            user,
+            user: user.ids,
+            user_words: user.words,
             shell,
             hidden_mounts,
+            read_only_rootfs,
             owned,
             monitor,
             pause_gate: RwLock::new(()),
@@ -122,13 +130,19 @@ impl Shared {
                     source.map_or_else(|| "the connection was lost".to_owned(), |source| source.to_string());
                 Error::Gone { why: GoneReason::EngineUnreachable { detail } }
             }
-            Error::Engine { .. } | Error::Timeout { .. } => {
-                match self.monitor.check(&self.engine, &self.id).await {
-                    Err(lost) => lost,
-                    Ok(()) => error,
-                }
-            }
+            Error::Engine { .. } | Error::Timeout { .. } => self.unless_lost(error).await,
+            // The engine answers 404 for a missing path and for a missing container, and with no
+            // shell it is the one that is asked for paths.
+            Error::NotFound { .. } if self.shell.is_none() => self.unless_lost(error).await,
             other => other,
+        }
+    }
+
+    /// This error, unless the container is lost, which explains it.
+    async fn unless_lost(&self, error: Error) -> Error {
+        match self.monitor.check(&self.engine, &self.id).await {
+            Err(lost) => lost,
+            Ok(()) => error,
         }
     }
 

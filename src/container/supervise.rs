@@ -2,7 +2,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncWrite, DuplexStream};
@@ -11,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::end::{Ended, conclude};
-use super::exec::{at, cancellation};
 use super::launch::Leash;
 use super::monitor::Condition;
 use super::pump::{Pump, Pumped, feed};
 use super::shared::Shared;
 use super::spawn_error::spawn;
 use super::start_line::StartLine;
+use crate::deadline::{cancelled, passed};
 use crate::error::{Error, GoneReason, Result, SpawnErrorKind};
 use crate::output::End;
 use crate::process::CLOSE_GRACE;
@@ -128,8 +127,8 @@ impl Supervisor {
             biased;
             () = carrier.exited() => Cause::Exited,
             Ok(()) = silence => Cause::IdleTimedOut,
-            () = at(deadline) => Cause::TimedOut,
-            () = cancellation(self.cancel.as_ref()) => Cause::Cancelled,
+            () = passed(deadline) => Cause::TimedOut,
+            () = cancelled(self.cancel.as_ref()) => Cause::Cancelled,
             request = asked => match request.as_deref() {
                 Ok(Request::Close) => Cause::CloseAsked,
                 _ => Cause::Abandoned,
@@ -227,7 +226,7 @@ async fn lost_for_good(shared: &Shared) -> Error {
 struct Carrier {
     shared: Arc<Shared>,
     exec: String,
-    held_up: Arc<AtomicBool>,
+    held_up: watch::Receiver<bool>,
     task: Option<AbortOnDropHandle<(Pump, Result<()>)>>,
     finished: Option<(Pump, Result<()>)>,
 }
@@ -237,7 +236,7 @@ impl Carrier {
     fn start(supervisor: &Supervisor, mut pump: Pump) -> (Carrier, oneshot::Receiver<()>) {
         let (silent, silence) = oneshot::channel();
         let idle_timeout = supervisor.idle_timeout;
-        let held_up = pump.held_up.clone();
+        let held_up = pump.held_up.subscribe();
         let task = tokio::spawn(async move {
             let mut result = pump.run(idle_timeout).await;
             if matches!(result, Ok(Pumped::Silent)) {
@@ -268,12 +267,16 @@ impl Carrier {
     /// Waits until the process has exited: by the end of its output or, while a reader is behind,
     /// by the engine's word.
     async fn exited(&mut self) {
-        let held_up = self.held_up.clone();
+        let mut held_up = self.held_up.clone();
         let (shared, exec) = (self.shared.clone(), self.exec.clone());
         let engine_says_so = async {
             loop {
+                if held_up.wait_for(|held_up| *held_up).await.is_err() {
+                    // The carrying has ended, which is seen by itself.
+                    return std::future::pending().await;
+                }
                 tokio::time::sleep(HELD_UP_POLL).await;
-                if held_up.load(Ordering::Relaxed)
+                if *held_up.borrow()
                     && let Ok(state) = shared.engine.exec_state(&exec).await
                     && !state.running
                     && state.exit_code.is_some()

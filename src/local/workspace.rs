@@ -186,6 +186,7 @@ impl Workspace for LocalWorkspace {
             owners: true,
             tmpfs: true,
             archives_on_tmpfs: true,
+            leaving_archive_links: true,
             confined_under_races: true,
             durable_write: true,
         }

@@ -14,6 +14,8 @@ pub(crate) fn capabilities(shared: &Shared) -> Capabilities {
         files_as_user: shell,
         owners: shell,
         tmpfs: shell,
+        // A link that leaves is uploaded from the root of the file system.
+        leaving_archive_links: !shared.read_only_rootfs,
         // A script acts by handles, and around archive calls the container is paused.
         confined_under_races: true,
         // A script flushes the file and not the directory that names it.
