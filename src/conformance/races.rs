@@ -74,16 +74,22 @@ fn check<T: AsRef<[u8]>>(at: &Place, result: Result<T>) {
     }
 }
 
+/// A script that makes `d` the directory `real` and a link to the outside in turn, 500 times. An
+/// operation may make a `d` in between, which goes; with `-T` nothing is ever moved into anything.
+fn swap_directory(at: &Place) -> String {
+    format!(
+        "i=0; while [ $i -lt 500 ]; do mv -T real d 2>/dev/null || rm -rf d; \
+         mv -T d real 2>/dev/null || rm -rf d; ln -s {} d 2>/dev/null; rm -f d 2>/dev/null; i=$((i+1)); done",
+        at.climbing("").trim_end_matches('/')
+    )
+}
+
 /// A directory becomes a link to the outside and back 500 times, under every operation.
 pub async fn a_directory_swapped_for_a_link_is_never_left_through(at: &Place) {
     at.put("real/f", "inside").await;
     at.put("real/victim", "inside").await;
     at.put("source", "inside").await;
-    let script = format!(
-        "ln -s {} link; mv real d; i=0; while [ $i -lt 500 ]; do mv d real; mv link d; mv d link; mv real d; \
-         i=$((i+1)); done",
-        at.climbing("").trim_end_matches('/')
-    );
+    let script = swap_directory(at);
     let (f, victim, new, deep) = (name("d/f"), name("d/victim"), name("d/new"), name("d/a/b"));
     let ws = at.ws();
     swapped(at, &script, async |round| match round % 10 {
@@ -123,11 +129,7 @@ pub async fn a_file_swapped_for_a_link_is_never_left_through(at: &Place) {
 /// A command whose directory is swapped runs inside or not at all.
 pub async fn a_command_never_starts_outside_while_its_directory_is_swapped(at: &Place) {
     at.done("mkdir real; echo in > real/f").await;
-    let script = format!(
-        "ln -s {} link; mv real d; i=0; while [ $i -lt 500 ]; do mv d real; mv link d; mv d link; mv real d; \
-         i=$((i+1)); done",
-        at.climbing("").trim_end_matches('/')
-    );
+    let script = swap_directory(at);
     swapped(at, &script, async |_| match at.ws().exec(at.program("cat", ["f"]).dir("d")).await {
         Ok(output) if at.ws().capabilities().confined_under_races => {
             assert!(!output.stdout.to_text().contains("outside"), "a command ran outside: {output:?}");

@@ -385,11 +385,13 @@ async fn our_own_pause_is_not_somebody_elses() {
     let workspace = create(&engine, options()).await;
     let shared = workspace.shared();
     let gate = shared.pause_gate.write().await;
+    shared.monitor.own_pauses().begin();
     engine.docker().pause_container(&shared.id).await.unwrap();
     // Longer than events take, and shorter than the grace.
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(!shared.monitor.is_paused());
     engine.docker().unpause_container(&shared.id).await.unwrap();
+    shared.monitor.own_pauses().end();
     drop(gate);
     shared.monitor.when_running().await.unwrap();
     workspace.close().await.unwrap();
