@@ -49,9 +49,12 @@ pub struct Capabilities {
     /// A symbolic link in an archive may lead out of the root. Without it such a link is refused by
     /// name, and the archive with it.
     pub leaving_archive_links: bool,
-    /// Confinement holds while another process swaps directories for links. Without it names are
-    /// checked just before they are used.
+    /// Confinement of file operations holds while another process swaps directories for links.
+    /// Without it names are checked just before they are used.
     pub confined_under_races: bool,
+    /// The same for a command's directory. Without it a command may start outside of the root when
+    /// its directory is swapped just before.
+    pub command_dir_confined_under_races: bool,
     /// A write is flushed to disk before it is acknowledged.
     pub durable_write: bool,
 }

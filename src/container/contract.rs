@@ -38,6 +38,9 @@ impl Workspace for ContainerWorkspace {
             kill: shell,
             kill_is_complete: false,
             exact_signals: false,
+            // A script enters the directory by handles. Without one the engine takes a path, which is
+            // looked at before and can be swapped in between.
+            command_dir_confined_under_races: shell,
             // Engines close the output of an exec whose own process has exited.
             leftover_output: false,
             ..files::capabilities(self.shared())

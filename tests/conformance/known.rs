@@ -1,9 +1,7 @@
 //! Cases that a target is known to break. They are listed as ignored; `--include-ignored` runs them.
 
 /// The start of a target's name, a case, and why it breaks.
-const KNOWN: [(&str, &str, &str); 5] = [
-    ("container-", "cancel::dropped_operations_leave_a_workspace_that_answers", STARTS_AND_PAUSES),
-    ("attached", "cancel::dropped_operations_leave_a_workspace_that_answers", STARTS_AND_PAUSES),
+const KNOWN: [(&str, &str, &str); 3] = [
     (
         "container-noshell",
         "read::forty_links_are_followed_and_no_more",
@@ -20,9 +18,6 @@ const KNOWN: [(&str, &str, &str); 5] = [
         "without a shell a file is read into this machine first, and what was read can still be had",
     ),
 ];
-
-const STARTS_AND_PAUSES: &str = "a process that the engine is starting when the container is paused for an archive \
-                                 call can fail to start";
 
 /// Why this target breaks this case, `<area>::<behaviour>`, if it does.
 pub(crate) fn reason(target: &str, case: &str) -> Option<&'static str> {

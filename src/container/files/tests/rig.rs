@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use crate::container::shared::Shared;
+use crate::container::test_container::{BUSYBOX, DEBIAN, STATIC};
 use crate::container::{AttachOptions, ContainerWorkspace, Engine};
 use crate::path::WorkspacePath;
 
@@ -36,11 +37,11 @@ pub(super) struct Rig {
 impl Rig {
     pub(super) async fn new(image: Image, user: &str, run_args: &[&str]) -> Rig {
         let name = match image {
-            Image::Busybox => "probe/busybox",
-            Image::Debian => "probe/debian",
-            Image::Scratch => scratch_image(),
+            Image::Busybox => BUSYBOX,
+            Image::Debian => DEBIAN,
+            Image::Scratch => STATIC,
         };
-        let mut args = vec!["run", "-d", "--rm", "--network", "none", "--label", "probe=cfiles"];
+        let mut args = vec!["run", "-d", "--rm", "--network", "none", "--label", "agentworkspace-test"];
         args.extend(["-w", "/"]);
         args.extend(run_args);
         args.push(name);
@@ -135,17 +136,4 @@ fn docker(args: &[&str]) -> String {
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// An image with a static busybox at a place where nobody looks for a shell.
-fn scratch_image() -> &'static str {
-    static MADE: std::sync::Once = std::sync::Once::new();
-    MADE.call_once(|| {
-        let script = "d=$(mktemp -d) && id=$(docker create --label probe=cfiles probe/busybox true) && \
-             docker cp -L $id:/bin/busybox $d/busybox && docker rm $id && tar -C $d -c busybox | \
-             docker import - probe/cfiles-scratch && rm -r $d";
-        let made = Command::new("sh").args(["-c", script]).stdout(Stdio::null()).status().unwrap();
-        assert!(made.success());
-    });
-    "probe/cfiles-scratch"
 }
