@@ -136,6 +136,8 @@ special() {
     [ ! -S "$1" ] || exit 122
     [ ! -b "$1" ] || exit 123
     [ ! -c "$1" ] || exit 124
+    # What is none of these any more was swapped since it was looked at.
+    [ -e "$1" ] && [ ! -f "$1" ] && [ ! -d "$1" ] || exit 105
     exit 125
 }
 
