@@ -51,6 +51,7 @@ impl<'a> UserSpec<'a> {
     }
 
     /// Whether [`resolve`](Self::resolve) looks at `/etc/group`.
+    #[cfg(feature = "container")]
     pub(crate) fn needs_group(&self) -> bool {
         !matches!(self.group, Some(Id::Number(_)))
     }
@@ -99,6 +100,7 @@ fn find_user<'a>(passwd: &'a str, user: Id<'_>) -> Option<Entry<'a>> {
 }
 
 /// The home directory of the first account of a number.
+#[cfg(feature = "container")]
 pub(crate) fn home_of(passwd: &str, uid: u32) -> Option<&str> {
     passwd.lines().find_map(|line| {
         let mut fields = line.split(':').skip(2);
@@ -107,6 +109,7 @@ pub(crate) fn home_of(passwd: &str, uid: u32) -> Option<&str> {
 }
 
 /// The name of the first account of a number.
+#[cfg(feature = "container")]
 pub(crate) fn name_of(passwd: &str, uid: u32) -> Option<&str> {
     find_user(passwd, Id::Number(uid)).map(|entry| entry.name)
 }
@@ -147,6 +150,7 @@ mod tests {
     const PASSWD: &str = "broken\nroot:x:0:0:root:/root:/bin/sh\nweb:x:33:34::/var:/bin/false\n7:x:8:8::/:\n";
     const GROUP: &str = "root:x:0:\nweb:x:34:\nlogs:x:40:root,web\n";
 
+    #[cfg(feature = "container")]
     #[test]
     fn a_home_and_a_name_are_found_by_number() {
         let passwd = "root:x:0:0:root:/root:/bin/sh\nagent:x:1000:1001::/home/agent:/bin/sh\nbroken\n";

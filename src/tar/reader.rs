@@ -33,6 +33,10 @@ pub(crate) struct Member {
     pub(crate) mode: u32,
     pub(crate) modified: Time,
     /// Its user and group, 0 where they are no numbers.
+    #[cfg_attr(
+        not(feature = "container"),
+        expect(dead_code, reason = "only a file of a container is written back with its old owner")
+    )]
     pub(crate) owner: (u32, u32),
     /// The size of the file, holes included.
     pub(crate) size: u64,
