@@ -7,10 +7,12 @@ mod again;
 mod attached;
 mod container;
 mod docker;
+mod engine_fixture;
 mod known;
 mod leftovers;
 mod local;
 mod panics;
+mod recipe;
 mod targets;
 
 use std::process::ExitCode;

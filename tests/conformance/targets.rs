@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use agentworkspace::conformance::Fixture;
 
-use crate::attached::AttachedFixture;
-use crate::container::{ContainerFixture, Recipe};
+use crate::attached::Attached;
+use crate::container::Created;
+use crate::engine_fixture::{EngineFixture, Supply};
 use crate::local::LocalFixture;
+use crate::recipe::Recipe;
 
 /// One backend in one mode.
 #[derive(Clone)]
@@ -15,38 +17,29 @@ pub(crate) struct Target {
     pub(crate) fixture: Arc<dyn Fixture>,
     /// Whom its trials run as, where that is not the user of this process.
     pub(crate) user: Option<u32>,
-    keeps: Keeps,
-}
-
-/// What a fixture keeps between trials.
-#[derive(Clone)]
-enum Keeps {
-    Nothing,
-    Containers(ContainerFixture),
-    Attached(AttachedFixture),
+    /// Where its containers come from.
+    supply: Option<Arc<dyn Supply>>,
 }
 
 impl Target {
     fn local(name: &'static str, user: Option<u32>) -> Self {
-        Target { name, fixture: Arc::new(LocalFixture), user, keeps: Keeps::Nothing }
+        Target { name, fixture: Arc::new(LocalFixture), user, supply: None }
+    }
+
+    fn engine(name: &'static str, recipe: Recipe, supply: impl Supply + 'static) -> Self {
+        let supply: Arc<dyn Supply> = Arc::new(supply);
+        let fixture = Arc::new(EngineFixture::new(recipe, supply.clone()));
+        Target { name, fixture, user: None, supply: Some(supply) }
     }
 
     fn container(name: &'static str, recipe: Recipe) -> Self {
-        let fixture = ContainerFixture::new(recipe);
-        Target { name, fixture: Arc::new(fixture.clone()), user: None, keeps: Keeps::Containers(fixture) }
+        Target::engine(name, recipe, Created::default())
     }
 
-    fn attached(name: &'static str, recipe: Recipe) -> Self {
-        let fixture = AttachedFixture::new(recipe);
-        Target { name, fixture: Arc::new(fixture.clone()), user: None, keeps: Keeps::Attached(fixture) }
-    }
-
-    /// Lets go of what its fixture keeps between trials.
+    /// Lets go of what is kept between trials.
     pub(crate) async fn end(&self) {
-        match &self.keeps {
-            Keeps::Nothing => {}
-            Keeps::Containers(fixture) => fixture.end().await,
-            Keeps::Attached(fixture) => fixture.end().await,
+        if let Some(supply) = &self.supply {
+            supply.end().await;
         }
     }
 }
@@ -63,7 +56,10 @@ pub(crate) fn all() -> Vec<Target> {
         targets.push(Target::local("local-user", user));
     }
     targets.extend([
-        Target::container("container-busybox", Recipe { concurrent_execs: 200, ..busybox.clone() }),
+        Target::container(
+            "container-busybox",
+            Recipe { concurrent_execs: 200, big_file: 1 << 30, ..busybox.clone() },
+        ),
         Target::container("container-busybox-user", Recipe { user, ..busybox.clone() }),
         Target::container("container-debian", debian.clone()),
         Target::container("container-debian-user", Recipe { user, ..debian }),
@@ -73,7 +69,7 @@ pub(crate) fn all() -> Vec<Target> {
             Recipe { read_only: true, root_on_tmpfs: true, ..busybox.clone() },
         ),
         Target::container("container-noshell", scratch),
-        Target::attached("attached", busybox),
+        Target::engine("attached", busybox, Attached::default()),
     ]);
     targets
 }
