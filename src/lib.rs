@@ -53,6 +53,8 @@ pub mod conformance;
 pub mod container;
 #[cfg(target_os = "linux")]
 pub mod local;
+#[cfg(feature = "protocol")]
+pub mod remote;
 
 mod accounts;
 mod capabilities;

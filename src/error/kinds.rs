@@ -69,6 +69,11 @@ pub enum GoneReason {
     RootRemoved,
     /// The process that looked after the command was killed.
     SupervisorKilled,
+    /// The connection to the server of a remote workspace was lost, or the server ended it.
+    Disconnected {
+        /// What was seen.
+        detail: String,
+    },
     /// Something else; the text says what.
     Other {
         /// What was seen.
@@ -94,6 +99,9 @@ impl fmt::Display for GoneReason {
             GoneReason::RootRemoved => f.write_str("its root directory is no longer there"),
             GoneReason::SupervisorKilled => {
                 f.write_str("the process that looked after the command was killed")
+            }
+            GoneReason::Disconnected { detail } => {
+                write!(f, "the connection to its server is lost ({detail})")
             }
             GoneReason::Other { detail } => f.write_str(detail),
         }

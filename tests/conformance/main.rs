@@ -13,7 +13,9 @@ mod leftovers;
 mod local;
 mod panics;
 mod recipe;
+mod remote;
 mod targets;
+mod trickle;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -72,7 +74,7 @@ fn trials(target: &Target, runtime: &Arc<Runtime>) -> Vec<Trial> {
 fn run(target: &Target, case: &Case, name: &str, runtime: &Runtime) -> Result<(), Failed> {
     let first = once(target, case, name, runtime);
     // What leads outside once has led outside, whatever comes of a second try.
-    if first.is_ok() || case.area == "races" || target.name.starts_with("local") || again::is_child() {
+    if first.is_ok() || case.area == "races" || !target.is_engine() || again::is_child() {
         return first;
     }
     let second = once(target, case, name, runtime);

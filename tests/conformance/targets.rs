@@ -9,6 +9,7 @@ use crate::container::Created;
 use crate::engine_fixture::{EngineFixture, Supply};
 use crate::local::LocalFixture;
 use crate::recipe::Recipe;
+use crate::remote::{RemoteFixture, Way};
 
 /// One backend in one mode.
 #[derive(Clone)]
@@ -24,6 +25,15 @@ pub(crate) struct Target {
 impl Target {
     fn local(name: &'static str, user: Option<u32>) -> Self {
         Target { name, fixture: Arc::new(LocalFixture), user, supply: None }
+    }
+
+    fn remote(name: &'static str, way: Way) -> Self {
+        Target { name, fixture: Arc::new(RemoteFixture::new(way)), user: None, supply: None }
+    }
+
+    /// Whether an engine takes part in it.
+    pub(crate) fn is_engine(&self) -> bool {
+        self.supply.is_some()
     }
 
     fn engine(name: &'static str, recipe: Recipe, supply: impl Supply + 'static) -> Self {
@@ -56,6 +66,8 @@ pub(crate) fn all() -> Vec<Target> {
         targets.push(Target::local("local-user", user));
     }
     targets.extend([
+        Target::remote("remote-loopback", Way::Memory),
+        Target::remote("remote-loopback-tiny", Way::Tiny),
         Target::container(
             "container-busybox",
             Recipe { concurrent_execs: 200, big_file: 1 << 30, ..busybox.clone() },

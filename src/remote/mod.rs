@@ -1,0 +1,43 @@
+//! Workspaces at the other end of a byte stream: the protocol, its server and its client.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use agentworkspace::remote::{FreshSource, RemoteWorkspace, Server};
+//! use agentworkspace::{Command, Environment, LocalWorkspace, Workspace};
+//!
+//! # async fn example() -> agentworkspace::Result<()> {
+//! let server = Server::new(FreshSource::new(|| async {
+//!     let workspace = LocalWorkspace::temporary(Environment::from_host_basics())?;
+//!     Ok(Arc::new(workspace) as Arc<dyn Workspace>)
+//! }));
+//! let (ours, theirs) = tokio::io::duplex(64 * 1024);
+//! let serving = tokio::spawn(async move { server.serve(theirs).await });
+//!
+//! let workspace = RemoteWorkspace::connect(ours, "in memory").await?;
+//! assert!(workspace.exec(Command::new("true")).await?.success());
+//! workspace.close().await?;
+//! # let _ = serving.await;
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+//! ```
+//!
+//! The protocol is HTTP/2 over any byte stream; `docs/protocol.md` describes it. Neither side
+//! trusts the other: what the peer sends is bounded and checked.
+
+mod ascii;
+mod client;
+mod error;
+mod executor;
+mod frame;
+mod grant;
+mod incoming;
+mod limits;
+mod outgoing;
+mod server;
+mod windows;
+mod wire;
+
+pub use client::{BatchItem, BatchResult, ConnectOptions, RemoteWorkspace};
+pub use grant::Scopes;
+pub use server::{FreshSource, Server, SharedSource, Source};
