@@ -100,6 +100,8 @@ impl Outgoing {
     pub(super) fn content(content: Content) -> (Self, Arc<Mutex<Option<io::Error>>>) {
         let failed = Arc::new(Mutex::new(None));
         let body = match content.into_bytes() {
+            // An empty frame in the middle of a body is one of few that the peer takes.
+            Ok(bytes) if bytes.is_empty() => Outgoing::new(Source::Trailer),
             Ok(bytes) => Outgoing::new(Source::Bytes(bytes)),
             Err(content) => Outgoing::read(content.into_reader(), Failure::Caller(failed.clone())),
         };

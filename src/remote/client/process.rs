@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use hyper::Method;
 use serde::Serialize;
-use tokio::io::{AsyncReadExt as _, SimplexStream, WriteHalf};
+use tokio::io::{AsyncReadExt as _, DuplexStream};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -103,8 +103,8 @@ pub(super) async fn start(connection: &Arc<Connection>, mut command: Command) ->
 fn stdin(
     connection: &Arc<Connection>,
     id: &ProcessId,
-) -> Result<(impl Future<Output = ()> + Send + use<>, WriteHalf<SimplexStream>)> {
-    let (reader, writer) = tokio::io::simplex(MAX_FRAME_BYTES);
+) -> Result<(impl Future<Output = ()> + Send + use<>, DuplexStream)> {
+    let (reader, writer) = tokio::io::duplex(MAX_FRAME_BYTES);
     let call =
         Call::query(Method::PUT, "/v1/process/stdin", id)?.content(Content::reader(reader), "standard input");
     let connection = connection.clone();
@@ -224,8 +224,13 @@ impl ProcessControl for RemoteProcess {
         if let Some(ended) = self.ended() {
             return ended;
         }
-        let request = ProcessId { process: self.process };
-        match self.ask("/v1/process/close", &request).await {
+        let request = Call::json("/v1/process/close", &ProcessId { process: self.process });
+        let connection = self.connection.clone();
+        // A task, so that the steps go on when this future is dropped.
+        let asking =
+            self.connection.tasks.spawn(async move { connection.ask::<serde_json::Value>(request).await });
+        // Only a runtime that shuts down gives a task up.
+        match asking.await.unwrap_or_else(|_| Err(self.connection.gone())) {
             // Its end is told by the other exchange, the same to whoever waits.
             Ok(_) | Err(Error::ProcessDone | Error::Closed) => self.wait().await,
             Err(error) => Err(error),

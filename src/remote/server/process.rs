@@ -32,7 +32,7 @@ pub(super) struct Entry {
     /// Counts what was taken.
     pub(super) taken: watch::Sender<()>,
     /// Whether standard input has been passed on to its end.
-    pub(super) fed: watch::Sender<bool>,
+    pub(super) fed: Arc<watch::Sender<bool>>,
 }
 
 impl Entry {
@@ -43,7 +43,7 @@ impl Entry {
             stderr: Mutex::new(stderr),
             process,
             taken: watch::Sender::new(()),
-            fed: watch::Sender::new(false),
+            fed: Arc::new(watch::Sender::new(false)),
         }
     }
 

@@ -19,12 +19,15 @@ use crate::remote::wire::ProcessId;
 
 /// Passes the body on; its end, whole or not, is end of file for the process.
 pub(super) async fn stdin(session: &Session, query: ProcessId, request: Request<Incoming>) -> Answer {
-    let entry = session.process(query.process)?;
-    let pipe = lock(&entry.stdin).take().ok_or_else(taken)?;
+    // Nothing here holds the process, which ends when its client lets go of it.
+    let (pipe, fed) = {
+        let entry = session.process(query.process)?;
+        (lock(&entry.stdin).take().ok_or_else(taken)?, entry.fed.clone())
+    };
     let (parts, body) = request.into_parts();
-    let fed = session.run(feed(pipe, reader(&parts.headers, body))).await;
-    entry.fed.send_replace(true);
-    fed?;
+    let result = session.run(feed(pipe, reader(&parts.headers, body))).await;
+    fed.send_replace(true);
+    result?;
     done()
 }
 
