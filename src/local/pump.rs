@@ -7,6 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{ChildStderr, ChildStdout};
 
 use crate::collector::{Collector, chunk};
+use crate::output::OutputChunk;
 
 use super::clock::OutputClock;
 
@@ -21,6 +22,8 @@ pub(super) struct Pump {
     out_buffer: Box<[u8]>,
     err_buffer: Box<[u8]>,
     collector: Collector,
+    /// A chunk that waits for its reader.
+    waiting: Option<OutputChunk>,
 }
 
 impl Pump {
@@ -31,23 +34,32 @@ impl Pump {
     ) -> Self {
         let buffer = |wanted| vec![0; if wanted { CHUNK_BYTES } else { 0 }].into_boxed_slice();
         let (out_buffer, err_buffer) = (buffer(stdout.is_some()), buffer(stderr.is_some()));
-        Pump { stdout, stderr, out_buffer, err_buffer, collector }
+        Pump { stdout, stderr, out_buffer, err_buffer, collector, waiting: None }
     }
 
     /// Passes output on until both pipes have ended, and tells `clock`.
     ///
-    /// Dropped, at most the chunk that waits for its reader is lost.
+    /// Dropped and called again, it goes on where it was, and nothing is lost.
     pub(super) async fn run(&mut self, clock: &OutputClock) {
+        self.pass_on(clock).await;
         while self.stdout.is_some() || self.stderr.is_some() {
             let (from_stderr, bytes) = tokio::select! {
                 bytes = read(&mut self.stdout, &mut self.out_buffer) => (false, bytes),
                 bytes = read(&mut self.stderr, &mut self.err_buffer) => (true, bytes),
             };
             if let Some(bytes) = bytes {
-                clock.block();
-                self.collector.take(chunk(from_stderr, bytes)).await;
-                clock.touch();
+                self.waiting = Some(chunk(from_stderr, bytes));
+                self.pass_on(clock).await;
             }
+        }
+    }
+
+    async fn pass_on(&mut self, clock: &OutputClock) {
+        if let Some(chunk) = self.waiting.clone() {
+            clock.block();
+            self.collector.take(chunk).await;
+            clock.touch();
+            self.waiting = None;
         }
     }
 
