@@ -7,7 +7,7 @@ use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum as Stat
 
 use super::accounts;
 use super::create::{container_details, ports};
-use super::engine::{CALL_TIMEOUT, Engine};
+use super::engine::Engine;
 use super::engine_env::EngineEnv;
 use super::events;
 use super::facts::EngineFacts;
@@ -129,13 +129,7 @@ pub(crate) async fn inspect(engine: &Engine, container: &str) -> Result<Containe
     if container.is_empty() || !container.chars().all(is_name) {
         return Err(Error::NoContainer { container: container.to_owned() });
     }
-    let call = engine.docker().inspect_container(container, None);
-    match engine.call("inspect the container", CALL_TIMEOUT, call).await {
-        Err(Error::Engine { status: Some(404), .. }) => {
-            Err(Error::NoContainer { container: container.to_owned() })
-        }
-        other => other,
-    }
+    engine.inspect(container).await?.ok_or_else(|| Error::NoContainer { container: container.to_owned() })
 }
 
 fn check_running(inspected: &ContainerInspectResponse) -> Result<()> {
@@ -169,8 +163,7 @@ pub(crate) async fn find_shell(engine: &Engine, id: &str) -> Result<Option<Strin
     for shell in SHELLS {
         match engine.look_up(id, shell).await {
             Ok(Some(found)) if found.is_executable_file() => return Ok(Some(shell.to_owned())),
-            // An image may have anything at these places, loops and files as directories
-            // included, which engines answer with 500.
+            // An image may have anything at these places, loops included.
             Ok(_) | Err(Error::TooManyLinks { .. } | Error::Engine { status: Some(500), .. }) => {}
             Err(error) => return Err(error),
         }
