@@ -121,6 +121,13 @@ fn components(path: &str) -> Vec<String> {
     elements
 }
 
+/// An absolute path with its empty components, `.` and `..` resolved by name.
+pub(crate) fn normalized(path: &str) -> String {
+    let mut elements = components(path);
+    elements.reverse();
+    format!("/{}", elements.join("/"))
+}
+
 /// `name` in the directory `dir`.
 pub(crate) fn join(dir: &str, name: &str) -> String {
     format!("{}/{name}", dir.trim_end_matches('/'))

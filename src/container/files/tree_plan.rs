@@ -69,6 +69,16 @@ pub(super) async fn plan(shared: &Shared, place: &Place, entries: Vec<Entry>) ->
     for entry in entries {
         plan.add(entry).await?;
     }
+    for Entry { name, kind, .. } in &plan.entries {
+        let linked = match kind {
+            EntryKind::HardLink(target) => Some(target),
+            _ => None,
+        };
+        for name in [Some(name), linked].into_iter().flatten() {
+            let root = shared.root.trim_end_matches('/').as_bytes();
+            hidden(shared, [root, b"/", name].concat())?;
+        }
+    }
     Ok(plan.entries)
 }
 
