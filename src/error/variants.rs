@@ -128,8 +128,8 @@ pub enum Error {
         path: String,
     },
 
-    /// Less than a tenth, or less than 1 GiB, would be left of this machine's temporary directory, in
-    /// which a file or tree is kept on its way from or to a container.
+    /// This machine's temporary directory, in which a file or tree is kept on its way from or to a
+    /// container, would be left with less than 1 GiB, and less than a tenth of its space.
     #[error(
         "too little space is left in `{dir}` for a file or tree on its way: make room, bound it with `max_bytes`, \
          or set TMPDIR to another directory"
