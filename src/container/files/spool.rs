@@ -202,4 +202,43 @@ mod tests {
         let full = spool.check_space(u64::MAX).unwrap_err();
         assert!(matches!(&full, Error::SpoolFull { dir } if *dir == std::env::temp_dir().to_string_lossy()));
     }
+
+    /// Runs itself again where a small file system is mounted as the temporary directory.
+    #[test]
+    fn a_small_disk_is_not_filled() {
+        const INSIDE: &str = "AGENTWORKSPACE_TEST_SMALL_DISK";
+        const DISK: u64 = 32 << 20;
+        if std::env::var_os(INSIDE).is_none() {
+            assert!(rustix::process::geteuid().is_root(), "this test mounts: run it as root");
+            let dir = tempfile::tempdir().unwrap();
+            let mount = format!("mount -t tmpfs -o size={DISK} tmpfs \"$TMPDIR\" && exec \"$@\"");
+            let output = std::process::Command::new("unshare")
+                .args(["--mount", "--propagation", "private", "sh", "-c", &mount, "sh"])
+                .arg(std::env::current_exe().unwrap())
+                .args(["--exact", "container::files::spool::tests::a_small_disk_is_not_filled"])
+                .env(INSIDE, "1")
+                .env("TMPDIR", dir.path())
+                .output()
+                .unwrap();
+            let printed = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+            return;
+        }
+        let mut spool = Spool::new().unwrap();
+        let piece = [7; 64 * 1024];
+        let mut len = 0;
+        let full = loop {
+            assert!(len < DISK, "the disk is full");
+            // As much again is a hole.
+            match spool.write_at(&piece, 2 * len) {
+                Ok(()) => len += piece.len() as u64,
+                Err(error) => break error,
+            }
+        };
+        assert!(
+            matches!(&full, Error::SpoolFull { dir } if *dir == std::env::var("TMPDIR").unwrap()),
+            "{full}"
+        );
+        assert!((DISK / 10 * 8..=DISK / 10 * 9 + UNCHECKED).contains(&len), "{len} bytes were written");
+    }
 }
