@@ -29,7 +29,11 @@ pub(super) fn relocate(shared: &Shared, place: &Place, entries: &mut [Entry]) ->
         }
         base.clone_from(&place.dir);
     }
-    let leaving = entries.iter().find(|entry| leaves(&base, entry)).map(|entry| entry.name.clone());
+    let leaving = entries.iter().find(|entry| leaves(&base, entry)).map(|entry| {
+        // In the archive it is below the directory that was asked for, which may be missing.
+        let missing: String = place.below.iter().map(|name| format!("{name}/")).collect();
+        entry.name.strip_prefix(missing.as_bytes()).unwrap_or(&entry.name).to_vec()
+    });
     if leaving.is_some() {
         let above = base.trim_matches('/');
         let above = if above.is_empty() { Vec::new() } else { format!("{above}/").into_bytes() };
