@@ -44,7 +44,9 @@ pub struct Capabilities {
     pub tmpfs: bool,
     /// [`put_archive`](crate::Workspace::put_archive) and
     /// [`get_archive`](crate::Workspace::get_archive) reach below a tmpfs mount. Without it a tree
-    /// on one goes in or out by a command, such as `tar` in the workspace.
+    /// on one or with one in it is [`Error::Unsupported`](crate::Error::Unsupported), and goes in or
+    /// out by a command, such as `tar` in the workspace. What is mounted after the workspace was
+    /// opened is not known: a tree has what is below the mount.
     pub archives_on_tmpfs: bool,
     /// A symbolic link in an archive may lead out of the root. Without it such a link is refused by
     /// name, and the archive with it.

@@ -77,7 +77,8 @@ pub trait Workspace: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], [`Error::IsADirectory`], [`Error::NotAFile`], [`Error::TooLarge`].
+    /// [`Error::NotFound`], [`Error::IsADirectory`], [`Error::NotAFile`], [`Error::TooLarge`]; in a
+    /// container without a shell also [`Error::SpoolFull`].
     async fn open(&self, path: &WorkspacePath, options: OpenOptions) -> Result<FileReader>;
 
     /// What a name stands for, following links.
@@ -103,7 +104,8 @@ pub trait Workspace: Debug + Send + Sync + 'static {
 
     /// A page of a directory: the smallest names after [`ListOptions::after`], sorted by their
     /// bytes, each with its kind. A name that is not UTF-8 is there with its raw bytes. A link to
-    /// a directory is followed. Memory is bounded by [`ListOptions::limit`].
+    /// a directory is followed. Memory is bounded by [`ListOptions::limit`]. A container without a
+    /// shell lists no sockets, which [`metadata`](Self::metadata) finds by their names.
     ///
     /// # Errors
     ///
@@ -129,7 +131,8 @@ pub trait Workspace: Debug + Send + Sync + 'static {
     /// # Errors
     ///
     /// [`Error::IsADirectory`], [`Error::NotAFile`], [`Error::NotFound`] without parents,
-    /// [`Error::StorageFull`], [`Error::InvalidArgument`] for a mode above `0o7777`.
+    /// [`Error::StorageFull`], [`Error::SpoolFull`], [`Error::InvalidArgument`] for a mode above
+    /// `0o7777`.
     async fn write(&self, path: &WorkspacePath, content: Content, options: WriteOptions) -> Result<Written>;
 
     /// Removes a file, a link (not its target) or an empty directory.
@@ -198,7 +201,9 @@ pub trait Workspace: Debug + Send + Sync + 'static {
     /// # Errors
     ///
     /// [`Error::Archive`] naming the entry; [`Error::StorageFull`]; [`Error::TooLarge`] past the
-    /// bounds in `options`.
+    /// bounds in `options`. Of a container, also [`Error::Unsupported`] for an entry on a mount that
+    /// archives do not reach, [`Error::SpoolFull`], and [`Error::Timeout`] when nothing moves for a
+    /// minute.
     async fn put_archive(
         &self,
         dir: &WorkspacePath,
@@ -216,7 +221,9 @@ pub trait Workspace: Debug + Send + Sync + 'static {
     /// # Errors
     ///
     /// [`Error::NotFound`], [`Error::InvalidArgument`] for a malformed pattern; while reading,
-    /// [`Error::TooLarge`] and [`Error::Changed`].
+    /// [`Error::TooLarge`] and [`Error::Changed`]. Of a container, also [`Error::Unsupported`] for a
+    /// tree with a mount in it that archives do not reach and [`ArchiveOptions::exclude`] does not
+    /// leave out, [`Error::SpoolFull`], and [`Error::Timeout`] when nothing moves for a minute.
     async fn get_archive(&self, path: &WorkspacePath, options: ArchiveOptions) -> Result<ArchiveReader>;
 
     /// Runs a command to its end, in its own session and process group.

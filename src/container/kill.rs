@@ -9,7 +9,7 @@ use bollard::query_parameters::KillContainerOptionsBuilder;
 use futures::StreamExt as _;
 use tokio::time::Instant;
 
-use super::engine::{CALL_TIMEOUT, Engine, SLOW_CALL_TIMEOUT};
+use super::engine::{Engine, SLOW_CALL_TIMEOUT};
 use super::launch::in_background;
 use super::plan::no_shell;
 use super::raw_exec::RawExec;
@@ -244,14 +244,13 @@ async fn has_ended(engine: &Engine, exec: Option<&str>) -> bool {
 /// Whether the container still runs; a paused one does. The monitor is not asked, which knows of a
 /// closed workspace only that it is closed.
 async fn has_container(engine: &Engine, shared: &Shared) -> bool {
-    let call = engine.docker().inspect_container(&shared.id, None);
-    match engine.call("inspect the container", CALL_TIMEOUT, call).await {
-        Ok(container) => {
+    match engine.inspect(&shared.id).await {
+        Ok(Some(container)) => {
             let state = container.state.unwrap_or_default();
             matches!(state.status, Some(Status::RUNNING | Status::PAUSED))
                 && shared.monitor.is_same_start(state.started_at.as_ref())
         }
-        Err(Error::Engine { status: Some(404), .. } | Error::NoEngine { .. }) => false,
+        Ok(None) | Err(Error::NoEngine { .. }) => false,
         Err(_) => true,
     }
 }

@@ -8,7 +8,7 @@ use bollard::models::{ContainerState, ContainerStateStatusEnum as Status};
 use tokio::sync::watch;
 
 use super::end::KILLED;
-use super::engine::{CALL_TIMEOUT, Engine};
+use super::engine::Engine;
 use super::own_pauses::OwnPauses;
 use crate::error::{Error, GoneReason, Result};
 
@@ -217,12 +217,9 @@ impl Monitor {
     /// Asks the engine what has become of the container, and records it.
     pub(crate) async fn check(&self, engine: &Engine, id: &str) -> Result<()> {
         let before = self.own_pauses.now();
-        let inspected = engine
-            .call("inspect the container", CALL_TIMEOUT, engine.docker().inspect_container(id, None))
-            .await;
-        let state = match inspected {
-            Ok(container) => container.state.unwrap_or_default(),
-            Err(Error::Engine { status: Some(404), .. }) => {
+        let state = match engine.inspect(id).await {
+            Ok(Some(container)) => container.state.unwrap_or_default(),
+            Ok(None) => {
                 self.set(Condition::Gone(GoneReason::ContainerRemoved));
                 return self.check_open();
             }

@@ -160,8 +160,8 @@ async fn directory(shared: &Shared, dir: &WorkspacePath, program: &str) -> Resul
         path == shared.root || path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
     };
     let found = match shared.engine.look_up(&shared.id, &path).await {
-        // So engines answer for a path through a file or a loop, and for a container that is gone.
-        Err(Error::Engine { status: Some(500), .. }) => {
+        // The engine answers for a link that leads to itself as for a container that is gone.
+        Err(Error::TooManyLinks { .. } | Error::Engine { status: Some(500), .. }) => {
             shared.monitor.check(&shared.engine, &shared.id).await?;
             None
         }

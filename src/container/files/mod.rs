@@ -4,6 +4,7 @@
 //! user. Where it has none the engine's archive calls are used, which can do less:
 //! [`capabilities`] says what.
 
+mod arrange;
 mod capabilities;
 mod change;
 mod engine_files;

@@ -30,8 +30,13 @@ where
     T: Send + 'static,
     F: Future<Output = Result<T>> + Send + 'static,
 {
-    if shared.is_quiet() {
-        return work.await;
+    {
+        // One after another: a transfer waits for another's lock in the engine, and would be taken
+        // for a stuck one.
+        let _gate = shared.pause_gate.write().await;
+        if shared.is_quiet() {
+            return work.await;
+        }
     }
     let (mut caller, result) = oneshot::channel();
     let shared = Arc::clone(shared);

@@ -193,9 +193,34 @@ pub(super) async fn answer(
     }
 }
 
+/// Starts a script that says one line before anything else, again when a component was swapped under
+/// it, and returns that line. Without it the script failed at `operation` on `path`, the first of
+/// `args`.
+pub(super) async fn begin(
+    shared: &Arc<Shared>,
+    text: &str,
+    args: &[&str],
+    stdin: bool,
+    dropped: Dropped,
+    operation: &'static str,
+) -> Result<(Running, String)> {
+    let mut attempt = 1;
+    loop {
+        let mut running = start(shared, text, args, stdin, dropped).await?;
+        match running.line().await? {
+            Ok(line) => return Ok((running, line)),
+            Err(ended) if ended.status == status::RACED && attempt < ATTEMPTS => attempt += 1,
+            Err(ended) => {
+                ended.check(operation, args.first().unwrap_or(&""))?;
+                return Err(unexpected("a script ended without an answer"));
+            }
+        }
+    }
+}
+
 impl Running {
     /// The first line of standard output; an error if the script ended instead.
-    pub(super) async fn line(&mut self) -> Result<Result<String, Ended>> {
+    async fn line(&mut self) -> Result<Result<String, Ended>> {
         let line = tokio::time::timeout(SLOW_CALL_TIMEOUT, self.output.line());
         let line = line.await.map_err(|_| Error::Timeout {
             operation: "a script in the container".to_owned(),

@@ -123,7 +123,7 @@ fn sh_in(id: &str, image: Image, user: &str, script: &str) -> String {
     docker(&args)
 }
 
-const APPLETS: &str = "for a in mkdir chown chmod ln mv rm cat mkfifo stat ls tar readlink head sleep find; do \
+const APPLETS: &str = "for a in mkdir chown chmod ln mv rm cat mkfifo stat ls tar readlink head sleep find touch dd; do \
      eval \"$a() { /busybox $a \\\"\\$@\\\"; }\"; done";
 
 fn docker(args: &[&str]) -> String {
