@@ -62,10 +62,13 @@ mod deadline;
 mod descriptor;
 mod environment;
 mod error;
+#[cfg(any(test, feature = "conformance"))]
+mod eventually;
 mod files;
 mod output;
 mod path;
 mod process;
+mod random;
 mod signal;
 mod tar;
 mod target;
