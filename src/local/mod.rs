@@ -12,6 +12,7 @@ mod exec;
 mod feed;
 mod forget;
 mod leader;
+mod level;
 mod list;
 mod pack;
 mod patience;

@@ -10,17 +10,14 @@ use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::feed::PIECE_BYTES;
-use super::list::Entries;
+use super::level::Level;
 use super::root::{self, Root};
 use super::stream::StreamWriter;
 use super::tasks::Stop;
 use crate::error::{Error, Result};
-use crate::files::{ArchiveOptions, DirEntry, DirPage, EntryName, FileKind, ListOptions, escape_bytes};
+use crate::files::{ArchiveOptions, DirEntry, FileKind, escape_bytes};
 use crate::path::WorkspacePath;
 use crate::tar::{Entry, TarWriter, Time};
-
-/// How many names of one directory are held at once.
-const NAMES: usize = 16 * 1024;
 
 /// What is to be packed, open already.
 pub(super) enum Subject {
@@ -98,52 +95,6 @@ struct Linked {
     first: Vec<u8>,
     /// How many other names it has. They may all be elsewhere.
     left: u64,
-}
-
-/// A directory on the way down: what is left of its sorted names.
-struct Level {
-    entries: Entries,
-    name: Vec<u8>,
-    names: std::vec::IntoIter<DirEntry>,
-    /// Where the next page starts, when there is one.
-    after: Option<EntryName>,
-}
-
-impl Level {
-    fn open(dir: OwnedFd, name: Vec<u8>) -> io::Result<Level> {
-        let mut level =
-            Level { entries: Entries::new(dir)?, name, names: Vec::new().into_iter(), after: None };
-        level.page(ListOptions::default())?;
-        Ok(level)
-    }
-
-    fn page(&mut self, options: ListOptions) -> io::Result<()> {
-        let mut failed = None;
-        let names = std::iter::from_fn(|| match self.entries.next()? {
-            Ok(entry) => Some(entry),
-            Err(e) => {
-                failed = Some(e);
-                None
-            }
-        });
-        let page = DirPage::select(names, &options.limit(NAMES));
-        if let Some(e) = failed {
-            return Err(e);
-        }
-        self.after = page.entries.last().filter(|_| page.more).map(|entry| entry.name.clone());
-        self.names = page.entries.into_iter();
-        Ok(())
-    }
-
-    fn next(&mut self) -> io::Result<Option<DirEntry>> {
-        if let Some(entry) = self.names.next() {
-            return Ok(Some(entry));
-        }
-        let Some(after) = self.after.take() else { return Ok(None) };
-        self.entries.rewind();
-        self.page(ListOptions::default().after(after))?;
-        Ok(self.names.next())
-    }
 }
 
 impl Packer<'_> {
