@@ -273,6 +273,10 @@ pub trait Starter: Workspace {
     /// Before anything starts: [`Error::InvalidArgument`] for no program and for
     /// [`Command::stdin`], [`Error::OutsideWorkspace`] for the directory, [`Error::Cancelled`],
     /// [`Error::Closed`]. [`Error::Spawn`] when it could not be started.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before it is done, what was started gets SIGKILL.
     async fn start(&self, command: Command) -> Result<Process>;
 }
 
@@ -282,6 +286,10 @@ pub trait Starter: Workspace {
 ///
 /// Those of [`Starter::start`]; [`Error::Unsupported`] naming the kind of workspace when it is no
 /// [`Starter`].
+///
+/// # Cancel safety
+///
+/// As [`Starter::start`].
 pub async fn start(workspace: &dyn Workspace, command: Command) -> Result<Process> {
     match workspace.as_starter() {
         Some(starter) => starter.start(command).await,

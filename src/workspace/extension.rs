@@ -12,8 +12,12 @@ pub trait WorkspaceExt: Workspace {
     ///
     /// # Errors
     ///
-    /// Those of [`Workspace::open`]; [`Error::TooLarge`] also for a file that grows while it is
-    /// read.
+    /// Those of [`Workspace::open`]; [`Error::TooLarge`](crate::Error::TooLarge) also for a file that
+    /// grows while it is read.
+    ///
+    /// # Cancel safety
+    ///
+    /// As for every operation of a [`Workspace`].
     fn read(&self, path: &WorkspacePath, max_size: u64) -> impl Future<Output = Result<Vec<u8>>> + Send {
         async move { self.open(path, OpenOptions::default().max_size(max_size)).await?.read_all().await }
     }
@@ -23,7 +27,11 @@ pub trait WorkspaceExt: Workspace {
     ///
     /// # Errors
     ///
-    /// Those of [`Workspace::metadata`] but [`Error::NotFound`].
+    /// Those of [`Workspace::metadata`] but [`Error::NotFound`](crate::Error::NotFound).
+    ///
+    /// # Cancel safety
+    ///
+    /// As for every operation of a [`Workspace`].
     fn exists(&self, path: &WorkspacePath) -> impl Future<Output = Result<bool>> + Send {
         async move {
             match self.metadata(path).await {
@@ -34,11 +42,15 @@ pub trait WorkspaceExt: Workspace {
         }
     }
 
-    /// All entries of a directory, sorted, in memory.
+    /// All entries of a directory, sorted, in memory, however many they are.
     ///
     /// # Errors
     ///
     /// Those of [`Workspace::read_dir`].
+    ///
+    /// # Cancel safety
+    ///
+    /// As for every operation of a [`Workspace`].
     fn read_dir_all(&self, path: &WorkspacePath) -> impl Future<Output = Result<Vec<DirEntry>>> + Send {
         async move { Ok(self.read_dir(path, ListOptions::default().limit(usize::MAX)).await?.entries) }
     }
