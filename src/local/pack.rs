@@ -10,8 +10,8 @@ use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::feed::PIECE_BYTES;
-use super::level::Level;
 use super::root::{self, Root};
+use super::sorted_dir::SortedDir;
 use super::stream::StreamWriter;
 use super::tasks::Stop;
 use crate::error::{Error, Result};
@@ -100,7 +100,7 @@ struct Linked {
 impl Packer<'_> {
     /// Packs everything below `dir`, depth first, each directory's names in order.
     fn tree(&mut self, dir: OwnedFd) -> Result<()> {
-        let mut stack = vec![Level::open(dir, Vec::new()).map_err(|e| self.failed(b"", e))?];
+        let mut stack = vec![SortedDir::open(dir, Vec::new()).map_err(|e| self.failed(b"", e))?];
         while let Some(level) = stack.last_mut() {
             self.stop.check()?;
             let Some(entry) = level.next().map_err(|e| self.failed(&level.name, e))? else {
@@ -124,14 +124,14 @@ impl Packer<'_> {
     }
 
     /// Packs one entry; a directory is returned, to be gone down into.
-    fn entry(&mut self, parent: impl AsFd, entry: &DirEntry, name: &[u8]) -> Result<Option<Level>> {
+    fn entry(&mut self, parent: impl AsFd, entry: &DirEntry, name: &[u8]) -> Result<Option<SortedDir>> {
         let last = entry.name.as_bytes();
         match entry.kind {
             FileKind::Directory => {
                 let dir = root::open_dir_at(&parent, last).map_err(|e| self.failed(name, e))?;
                 let stat = rustix::fs::fstat(&dir).map_err(|e| self.failed(name, e.into()))?;
                 self.start([name, b"/"].concat().as_slice(), tar::EntryType::Directory, b"", 0, &stat)?;
-                Ok(Some(Level::open(dir, name.to_vec()).map_err(|e| self.failed(name, e))?))
+                Ok(Some(SortedDir::open(dir, name.to_vec()).map_err(|e| self.failed(name, e))?))
             }
             FileKind::Symlink => {
                 let link = || -> io::Result<_> {

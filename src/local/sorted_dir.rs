@@ -10,7 +10,7 @@ use crate::files::{DirEntry, DirPage, EntryName, ListOptions};
 const NAMES: usize = 16 * 1024;
 
 /// A directory on the way down: what is left of its sorted names.
-pub(super) struct Level {
+pub(super) struct SortedDir {
     pub(super) entries: Entries,
     /// Its own name below what is packed; empty for that itself.
     pub(super) name: Vec<u8>,
@@ -19,12 +19,12 @@ pub(super) struct Level {
     after: Option<EntryName>,
 }
 
-impl Level {
-    pub(super) fn open(dir: OwnedFd, name: Vec<u8>) -> io::Result<Level> {
-        let mut level =
-            Level { entries: Entries::new(dir)?, name, names: Vec::new().into_iter(), after: None };
-        level.page(ListOptions::default())?;
-        Ok(level)
+impl SortedDir {
+    pub(super) fn open(dir: OwnedFd, name: Vec<u8>) -> io::Result<SortedDir> {
+        let mut sorted =
+            SortedDir { entries: Entries::new(dir)?, name, names: Vec::new().into_iter(), after: None };
+        sorted.page(ListOptions::default())?;
+        Ok(sorted)
     }
 
     fn page(&mut self, options: ListOptions) -> io::Result<()> {
