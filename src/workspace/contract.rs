@@ -1,18 +1,17 @@
 //! The contract that every backend keeps.
 
 use std::fmt::Debug;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use crate::capabilities::Capabilities;
 use crate::command::Command;
-use crate::descriptor::{Descriptor, Details, Kind};
+use crate::descriptor::{Descriptor, Details};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::files::{
-    ArchiveOptions, ArchiveReader, ArchiveReport, Content, DirEntry, DirPage, FileReader, LinkTarget,
-    ListOptions, Metadata, OpenOptions, UnpackOptions, WriteOptions, Written,
+    ArchiveOptions, ArchiveReader, ArchiveReport, Content, DirPage, FileReader, LinkTarget, ListOptions,
+    Metadata, OpenOptions, UnpackOptions, WriteOptions, Written,
 };
 use crate::output::Output;
 use crate::path::WorkspacePath;
@@ -49,7 +48,7 @@ use crate::process::Process;
 /// # Implementing
 ///
 /// There are no default bodies, and a wrapper must forward every method; a minor version may add
-/// some. Convenience lives in [`WorkspaceExt`]. The suite in `conformance` checks each sentence
+/// some. Convenience lives in [`WorkspaceExt`](crate::WorkspaceExt). The suite in `conformance` checks each sentence
 /// here.
 #[async_trait]
 pub trait Workspace: Debug + Send + Sync + 'static {
@@ -281,6 +280,10 @@ pub trait Starter: Workspace {
     /// Before anything starts: [`Error::InvalidArgument`] for no program and for
     /// [`Command::stdin`], [`Error::OutsideWorkspace`] for the directory, [`Error::Cancelled`],
     /// [`Error::Closed`]. [`Error::Spawn`] when it could not be started.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before it is done, what was started gets SIGKILL.
     async fn start(&self, command: Command) -> Result<Process>;
 }
 
@@ -290,6 +293,10 @@ pub trait Starter: Workspace {
 ///
 /// Those of [`Starter::start`]; [`Error::Unsupported`] naming the kind of workspace when it is no
 /// [`Starter`].
+///
+/// # Cancel safety
+///
+/// As [`Starter::start`].
 pub async fn start(workspace: &dyn Workspace, command: Command) -> Result<Process> {
     match workspace.as_starter() {
         Some(starter) => starter.start(command).await,
@@ -300,145 +307,3 @@ pub async fn start(workspace: &dyn Workspace, command: Command) -> Result<Proces
         }),
     }
 }
-
-/// Convenience over any [`Workspace`], `dyn` ones included.
-pub trait WorkspaceExt: Workspace {
-    /// The whole of a regular file of at most `max_size` bytes.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Workspace::open`]; [`Error::TooLarge`] also for a file that grows while it is
-    /// read.
-    fn read(&self, path: &WorkspacePath, max_size: u64) -> impl Future<Output = Result<Vec<u8>>> + Send {
-        async move { self.open(path, OpenOptions::default().max_size(max_size)).await?.read_all().await }
-    }
-
-    /// Whether a name stands for something, following links. A name outside is an error, not
-    /// `false`.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Workspace::metadata`] but [`Error::NotFound`].
-    fn exists(&self, path: &WorkspacePath) -> impl Future<Output = Result<bool>> + Send {
-        async move {
-            match self.metadata(path).await {
-                Ok(_) => Ok(true),
-                Err(error) if error.is_not_found() => Ok(false),
-                Err(error) => Err(error),
-            }
-        }
-    }
-
-    /// All entries of a directory, sorted, in memory.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Workspace::read_dir`].
-    fn read_dir_all(&self, path: &WorkspacePath) -> impl Future<Output = Result<Vec<DirEntry>>> + Send {
-        async move { Ok(self.read_dir(path, ListOptions::default().limit(usize::MAX)).await?.entries) }
-    }
-
-    /// The kind of workspace.
-    fn kind(&self) -> Kind {
-        self.descriptor().kind
-    }
-}
-
-impl<W: Workspace + ?Sized> WorkspaceExt for W {}
-
-macro_rules! forward_workspace {
-    ($pointer:ty) => {
-        #[async_trait]
-        #[deny(clippy::missing_trait_methods)]
-        impl<W: Workspace + ?Sized> Workspace for $pointer {
-            fn descriptor(&self) -> Descriptor {
-                (**self).descriptor()
-            }
-            fn details(&self) -> Details {
-                (**self).details()
-            }
-            fn capabilities(&self) -> Capabilities {
-                (**self).capabilities()
-            }
-            fn env(&self) -> Environment {
-                (**self).env()
-            }
-            async fn open(&self, path: &WorkspacePath, options: OpenOptions) -> Result<FileReader> {
-                (**self).open(path, options).await
-            }
-            async fn metadata(&self, path: &WorkspacePath) -> Result<Metadata> {
-                (**self).metadata(path).await
-            }
-            async fn symlink_metadata(&self, path: &WorkspacePath) -> Result<Metadata> {
-                (**self).symlink_metadata(path).await
-            }
-            async fn read_link(&self, path: &WorkspacePath) -> Result<LinkTarget> {
-                (**self).read_link(path).await
-            }
-            async fn read_dir(&self, path: &WorkspacePath, options: ListOptions) -> Result<DirPage> {
-                (**self).read_dir(path, options).await
-            }
-            async fn write(
-                &self,
-                path: &WorkspacePath,
-                content: Content,
-                options: WriteOptions,
-            ) -> Result<Written> {
-                (**self).write(path, content, options).await
-            }
-            async fn remove(&self, path: &WorkspacePath) -> Result<()> {
-                (**self).remove(path).await
-            }
-            async fn remove_all(&self, path: &WorkspacePath) -> Result<()> {
-                (**self).remove_all(path).await
-            }
-            async fn rename(&self, from: &WorkspacePath, to: &WorkspacePath) -> Result<()> {
-                (**self).rename(from, to).await
-            }
-            async fn create_dir_all(&self, path: &WorkspacePath) -> Result<()> {
-                (**self).create_dir_all(path).await
-            }
-            async fn set_mode(&self, path: &WorkspacePath, mode: u32) -> Result<()> {
-                (**self).set_mode(path, mode).await
-            }
-            async fn copy(&self, from: &WorkspacePath, to: &WorkspacePath) -> Result<Written> {
-                (**self).copy(from, to).await
-            }
-            async fn put_archive(
-                &self,
-                dir: &WorkspacePath,
-                tar: Content,
-                options: UnpackOptions,
-            ) -> Result<ArchiveReport> {
-                (**self).put_archive(dir, tar, options).await
-            }
-            async fn get_archive(
-                &self,
-                path: &WorkspacePath,
-                options: ArchiveOptions,
-            ) -> Result<ArchiveReader> {
-                (**self).get_archive(path, options).await
-            }
-            async fn exec(&self, command: Command) -> Result<Output> {
-                (**self).exec(command).await
-            }
-            fn as_starter(&self) -> Option<&dyn Starter> {
-                (**self).as_starter()
-            }
-            async fn close(&self) -> Result<()> {
-                (**self).close().await
-            }
-        }
-
-        #[async_trait]
-        #[deny(clippy::missing_trait_methods)]
-        impl<W: Starter + ?Sized> Starter for $pointer {
-            async fn start(&self, command: Command) -> Result<Process> {
-                (**self).start(command).await
-            }
-        }
-    };
-}
-
-forward_workspace!(Arc<W>);
-forward_workspace!(Box<W>);
