@@ -1,8 +1,6 @@
 //! What the commands of one container share.
 
-use std::collections::hash_map::RandomState;
 use std::collections::{HashSet, VecDeque};
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,6 +8,7 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use super::shared::UserIds;
+use crate::random::random_u64;
 
 /// The variable that marks every process of a command.
 pub(crate) const MARKER: &str = "AGENTWORKSPACE_EXEC";
@@ -41,7 +40,7 @@ pub(crate) struct Execs {
 impl Execs {
     pub(crate) fn new() -> Self {
         Execs {
-            family: random(),
+            family: format!("{:016x}", random_u64()),
             starting: Arc::new(Semaphore::new(MAX_STARTING)),
             tasks: TaskTracker::new(),
             starts: Mutex::default(),
@@ -52,7 +51,7 @@ impl Execs {
 
     /// A marker for one command.
     pub(crate) fn marker(&self) -> String {
-        format!("{MARKER}={}{}", self.family, random())
+        format!("{MARKER}={}{:016x}", self.family, random_u64())
     }
 
     /// What all markers of this workspace begin with.
@@ -103,10 +102,4 @@ impl Execs {
     pub(crate) fn users(&self) -> Vec<UserIds> {
         self.users.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
-
-/// 64 bits that nobody can guess, in hex. The standard library keys its hashers from the system's
-/// random numbers, and the hash of nothing under an unknown key is as good as random.
-pub(crate) fn random() -> String {
-    format!("{:016x}", RandomState::new().build_hasher().finish())
 }

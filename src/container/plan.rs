@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::accounts::{self, User};
-use super::execs::random;
 use super::kill::Target;
 use super::raw_exec::RawExec;
 use super::shared::Shared;
@@ -13,6 +12,7 @@ use crate::descriptor::Kind;
 use crate::environment::Environment;
 use crate::error::{Error, Result, SpawnErrorKind};
 use crate::path::WorkspacePath;
+use crate::random::random_hex;
 
 /// Enters the directory and becomes the program.
 const RUN_SCRIPT: &str = include_str!("scripts/run.sh");
@@ -61,7 +61,7 @@ pub(crate) async fn plan(shared: &Shared, command: &Command, dir: &WorkspacePath
     let script = shared.shell.as_deref().filter(|_| env.iter().all(|(name, _)| survives_shell(name)));
     let (args, work_dir, nonce) = match script {
         Some(shell) => {
-            let nonce = random() + &random();
+            let nonce = random_hex();
             let root = shared.root.trim_end_matches('/').to_owned();
             let dir = if dir.is_root() { String::new() } else { dir.as_str().to_owned() };
             let mut args = [shell, "-c", RUN_SCRIPT, shell].map(str::to_owned).to_vec();

@@ -11,6 +11,7 @@ use crate::container::shared::Shared;
 use crate::error::{Error, Result};
 use crate::files::{Content, WriteMethod, WriteOptions, Written};
 use crate::path::WorkspacePath;
+use crate::random::random_hex;
 
 /// How much of the content is in memory at once.
 const CHUNK: usize = 64 * 1024;
@@ -151,7 +152,7 @@ fn parse_written(said: &str) -> Result<Written> {
 
 /// A name that nothing else has.
 fn temporary_name() -> String {
-    format!(".{:032x}.tmp", super::change::random())
+    format!(".{}.tmp", random_hex())
 }
 
 pub(crate) async fn copy(shared: &Arc<Shared>, from: &WorkspacePath, to: &WorkspacePath) -> Result<Written> {
