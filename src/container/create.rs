@@ -292,6 +292,7 @@ impl Maker<'_> {
             hidden_mounts: hidden_mounts(&inspected),
             read_only_rootfs: has_read_only_rootfs(&inspected),
             owned: true,
+            exclusive: !options.keep,
             monitor: Monitor::new(),
         };
         let shared = Arc::new(Shared::new(opened));

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod attach;
+mod awake;
 mod build;
 mod build_context;
 mod changes;
@@ -24,13 +25,16 @@ mod files;
 mod hijack;
 mod image;
 mod kill;
+mod kill_queue;
 mod labels;
 mod launch;
 mod limits;
+mod lone_start;
 mod lookup;
 mod monitor;
 mod options;
 mod own_pauses;
+mod patience;
 mod pause;
 mod plan;
 mod prepare;
@@ -47,6 +51,8 @@ mod spawn_error;
 mod spec;
 mod start_line;
 mod supervise;
+mod sweep;
+mod thaw;
 mod workspace;
 
 #[cfg(test)]
@@ -55,6 +61,8 @@ mod engine_tests;
 mod exec_tests;
 #[cfg(test)]
 mod life_tests;
+#[cfg(test)]
+mod lone_start_tests;
 #[cfg(test)]
 mod process_tests;
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use bollard::models::{ContainerState, ContainerStateStatusEnum as Status};
 use tokio::sync::watch;
 
+use super::awake::Awake;
 use super::end::KILLED;
 use super::engine::{CALL_TIMEOUT, Engine};
 use super::own_pauses::OwnPauses;
@@ -113,6 +114,11 @@ impl Monitor {
     /// When the workspace itself has the container paused, which is no condition.
     pub(crate) fn own_pauses(&self) -> &OwnPauses {
         &self.own_pauses
+    }
+
+    /// Begins to measure the time that a command has.
+    pub(crate) fn awake(&self) -> Awake {
+        Awake::begin(Arc::clone(&self.own_pauses))
     }
 
     /// Every change of the condition.

@@ -7,6 +7,7 @@ use futures::{Stream, StreamExt as _};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::watch;
 
+use super::monitor::Monitor;
 use super::start_line::{Start, StartLine};
 use crate::collector::Collector;
 use crate::error::Result;
@@ -50,6 +51,7 @@ pub(crate) struct Pump {
     pub(crate) outlet: Outlet,
     /// Set while a reader is behind, when the end of the output cannot be seen.
     pub(crate) held_up: watch::Sender<bool>,
+    monitor: Monitor,
 }
 
 /// Why carrying output came to a stop.
@@ -68,8 +70,9 @@ impl Pump {
         output: Pin<Box<dyn Stream<Item = Result<OutputChunk>> + Send>>,
         start_line: StartLine,
         outlet: Outlet,
+        monitor: Monitor,
     ) -> Self {
-        Pump { output, start_line, outlet, held_up: watch::Sender::new(false) }
+        Pump { output, start_line, outlet, held_up: watch::Sender::new(false), monitor }
     }
 
     /// Carries output until the command has started; without a start it has ended.
@@ -84,7 +87,7 @@ impl Pump {
     }
 
     /// Carries output to its end, or until there is none for `idle`. Time that a slow reader
-    /// takes does not count.
+    /// takes does not count, nor does a pause of the workspace itself.
     pub(crate) async fn run(&mut self, idle: Option<Duration>) -> Result<Pumped> {
         loop {
             if let Some(stop) = self.step(idle).await? {
@@ -95,12 +98,11 @@ impl Pump {
 
     /// Carries one chunk.
     async fn step(&mut self, idle: Option<Duration>) -> Result<Option<Pumped>> {
-        let next = match idle {
-            None => self.output.next().await,
-            Some(idle) => match tokio::time::timeout(idle, self.output.next()).await {
-                Ok(next) => next,
-                Err(_) => return Ok(Some(Pumped::Silent)),
-            },
+        let awake = self.monitor.awake();
+        let next = tokio::select! {
+            biased;
+            next = self.output.next() => next,
+            () = awake.passed(idle) => return Ok(Some(Pumped::Silent)),
         };
         let Some(chunk) = next.transpose()? else { return Ok(Some(Pumped::Ended)) };
         if let Some(chunk) = self.start_line.take(chunk) {

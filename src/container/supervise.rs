@@ -9,6 +9,7 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::awake::Awake;
 use super::end::{Ended, conclude};
 use super::launch::Leash;
 use super::monitor::Condition;
@@ -16,7 +17,7 @@ use super::pump::{Pump, Pumped, feed};
 use super::shared::Shared;
 use super::spawn_error::spawn;
 use super::start_line::StartLine;
-use crate::deadline::{cancelled, passed};
+use crate::deadline::cancelled;
 use crate::error::{Error, GoneReason, Result, SpawnErrorKind};
 use crate::output::End;
 use crate::process::CLOSE_GRACE;
@@ -76,6 +77,7 @@ pub(crate) struct Supervisor {
     pub(crate) dir: String,
     pub(crate) exec: String,
     pub(crate) began: Instant,
+    pub(crate) awake: Awake,
     pub(crate) kill_grace: Option<Duration>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) idle_timeout: Option<Duration>,
@@ -121,13 +123,12 @@ impl Supervisor {
     }
 
     async fn first_cause(&mut self, carrier: &mut Carrier, silence: oneshot::Receiver<()>) -> Cause {
-        let deadline = self.timeout.map(|timeout| tokio::time::Instant::from_std(self.began) + timeout);
         let asked = self.requested.wait_for(|request| *request != Request::None);
         tokio::select! {
             biased;
             () = carrier.exited() => Cause::Exited,
             Ok(()) = silence => Cause::IdleTimedOut,
-            () = passed(deadline) => Cause::TimedOut,
+            () = self.awake.passed(self.timeout) => Cause::TimedOut,
             () = cancelled(self.cancel.as_ref()) => Cause::Cancelled,
             request = asked => match request.as_deref() {
                 Ok(Request::Close) => Cause::CloseAsked,

@@ -1,16 +1,11 @@
 //! Cases that a target is known to break. They are listed as ignored; `--include-ignored` runs them.
 
 /// The start of a target's name, a case, and why it breaks.
-const KNOWN: [(&str, &str, &str); 3] = [
+const KNOWN: [(&str, &str, &str); 2] = [
     (
         "container-noshell",
         "read::forty_links_are_followed_and_no_more",
         "the engine refuses to look at a link that leads to itself, without saying why",
-    ),
-    (
-        "container-noshell",
-        "links::an_absolute_link_is_outside_even_if_its_target_is_not",
-        "without a shell the engine looks up a command's directory, and follows an absolute link",
     ),
     (
         "container-noshell",
