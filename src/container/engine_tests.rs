@@ -83,7 +83,8 @@ fn status(container: &str) -> String {
 async fn a_kept_container_that_was_left_paused_is_resumed() {
     let _alone = PRUNING.lock().await;
     let engine = engine().await;
-    let labels = dead(&super::labels::new_id(), true).into_iter().map(|(name, value)| format!("{name}={value}"));
+    let labels =
+        dead(&super::labels::new_id(), true).into_iter().map(|(name, value)| format!("{name}={value}"));
     let labels: Vec<String> = labels.flat_map(|label| ["--label".to_owned(), label]).collect();
     let left = TestContainer::run(BUSYBOX, &labels.iter().map(String::as_str).collect::<Vec<_>>());
     docker(&["pause", &left.id]);

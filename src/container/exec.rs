@@ -7,7 +7,7 @@ use super::awake::Awake;
 use super::end::{Ended, Exit, conclude};
 use super::launch::{Launched, Leash, launch};
 use super::plan::{START_TIMEOUT, plan};
-use super::pump::{Outlet, Pump, Pumped, feed};
+use super::pump::{InputEnd, Outlet, Pump, Pumped, feed};
 use super::shared::Shared;
 use crate::collector::Collector;
 use crate::command::{Command, Leftovers};
@@ -57,7 +57,8 @@ async fn run(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -> 
     let cause = match started {
         Pumped::Started => {
             let input = command.stdin.take().unwrap_or_else(Content::empty).into_reader();
-            let feeding = feed(input, streams.input, false);
+            let input_end = if leash.can_end() { InputEnd::AfterLast } else { InputEnd::Always };
+            let feeding = feed(input, streams.input, input_end);
             let watching = watch(&command, &awake, &mut pump, &mut leash, feeding);
             tokio::select! {
                 cause = watching => cause?,
@@ -131,8 +132,8 @@ async fn watch(
                 () = &mut cancel => break Cause::Cancelled,
                 done = &mut feeding, if !fed => {
                     fed = true;
-                    if let Err(error) = done {
-                        failed_input = Some(error);
+                    failed_input = done.err();
+                    if failed_input.is_some() && leash.can_end() {
                         break Cause::Cancelled;
                     }
                 }

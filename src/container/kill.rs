@@ -75,7 +75,8 @@ impl Target {
 /// Sends `signal` once to every process of a command; whether there was one.
 pub(crate) async fn signal(shared: &Shared, target: &Target, signal: Signal) -> Result<bool> {
     let swept =
-        sweep(&shared.engine, shared, target.user, signal.number(), &[&target.marker], &target.known()).await?;
+        sweep(&shared.engine, shared, target.user, signal.number(), &[&target.marker], &target.known())
+            .await?;
     Ok(swept.met)
 }
 
@@ -90,6 +91,9 @@ pub(crate) async fn kill(shared: &Shared, target: &Target) -> Result<()> {
 }
 
 async fn kill_by(engine: &Engine, shared: &Shared, target: &Target) -> Result<()> {
+    if shared.shell.is_none() {
+        return Err(no_shell("ending a command"));
+    }
     let progress = || async { progress(engine, target.exec.as_deref()).await };
     let wanted = target.wanted(Signal::KILL);
     match sweep_until(engine, shared, wanted, progress).await {

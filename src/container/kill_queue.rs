@@ -91,9 +91,7 @@ impl KillQueue {
 /// The same error for another caller.
 fn again(error: &Error) -> Error {
     match error {
-        Error::Timeout { operation, after } => {
-            Error::Timeout { operation: operation.clone(), after: *after }
-        }
+        Error::Timeout { operation, after } => Error::Timeout { operation: operation.clone(), after: *after },
         Error::Engine { operation, status, message } => {
             Error::Engine { operation: operation.clone(), status: *status, message: message.clone() }
         }

@@ -54,6 +54,11 @@ impl Leash {
         }
     }
 
+    /// Whether there is a way to end the processes.
+    pub(crate) fn can_end(&self) -> bool {
+        self.shared.shell.is_some()
+    }
+
     /// Sends `signal` to the processes; whether there was one.
     pub(crate) async fn signal(&self, signal: Signal) -> Result<bool> {
         kill::signal(&self.shared, &self.target, signal).await
@@ -69,7 +74,7 @@ impl Leash {
 
 impl Drop for Leash {
     fn drop(&mut self) {
-        if self.armed && self.shared.shell.is_some() {
+        if self.armed && self.can_end() {
             kill::spawn_kill(&self.shared, self.target.clone());
         }
     }

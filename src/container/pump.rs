@@ -114,6 +114,18 @@ impl Pump {
     }
 }
 
+/// How a command's input ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InputEnd {
+    /// It is closed after its last byte. When its source fails it is not, since the command must not
+    /// take a part for the whole before it is ended.
+    AfterLast,
+    /// It is closed also when its source fails: nothing else makes the command end.
+    Always,
+    /// A terminal's.
+    Tty,
+}
+
 /// Copies `from` into a command's standard input and closes it.
 ///
 /// An engine does not say that a command reads no more, so the copy may never end by itself: it is
@@ -122,12 +134,20 @@ impl Pump {
 pub(crate) async fn feed(
     mut from: impl AsyncRead + Unpin,
     mut input: Pin<Box<dyn AsyncWrite + Send>>,
-    is_tty: bool,
+    end: InputEnd,
 ) -> std::io::Result<()> {
     let mut buffer = vec![0; 32 * 1024];
     let mut last = b'\n';
     loop {
-        let count = from.read(&mut buffer).await?;
+        let count = match from.read(&mut buffer).await {
+            Ok(count) => count,
+            Err(error) => {
+                if end == InputEnd::Always {
+                    drop(input.shutdown().await);
+                }
+                return Err(error);
+            }
+        };
         if count == 0 {
             break;
         }
@@ -136,7 +156,7 @@ pub(crate) async fn feed(
             return Ok(());
         }
     }
-    if is_tty {
+    if end == InputEnd::Tty {
         // Closing one direction ends the whole stream of a terminal, so it gets its end-of-file
         // character: once to hand over an unfinished line, and once to end.
         let end: &[u8] = if last == b'\n' { b"\x04" } else { b"\x04\x04" };

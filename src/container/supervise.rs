@@ -13,7 +13,7 @@ use super::awake::Awake;
 use super::end::{Ended, conclude};
 use super::launch::Leash;
 use super::monitor::Condition;
-use super::pump::{Pump, Pumped, feed};
+use super::pump::{InputEnd, Pump, Pumped, feed};
 use super::shared::Shared;
 use super::spawn_error::spawn;
 use super::start_line::StartLine;
@@ -109,7 +109,8 @@ impl Supervisor {
         stdin: DuplexStream,
         input: Pin<Box<dyn AsyncWrite + Send>>,
     ) {
-        let feeding = AbortOnDropHandle::new(tokio::spawn(feed(stdin, input, self.is_tty)));
+        let input_end = if self.is_tty { InputEnd::Tty } else { InputEnd::AfterLast };
+        let feeding = AbortOnDropHandle::new(tokio::spawn(feed(stdin, input, input_end)));
         let (mut carrier, silence) = Carrier::start(&self, pump);
         let cause = self.first_cause(&mut carrier, silence).await;
         let result = self.end(cause, &mut carrier).await;

@@ -180,8 +180,9 @@ fn resumed_by_others() -> Error {
     Error::Engine {
         operation: "keep the container paused".to_owned(),
         status: None,
-        message: "somebody else resumed it while its files were in use, and a link may have been swapped in; \
+        message:
+            "somebody else resumed it while its files were in use, and a link may have been swapped in; \
                   do it again, and leave the pauses of a workspace in use alone"
-            .to_owned(),
+                .to_owned(),
     }
 }
