@@ -100,10 +100,17 @@ async fn kill_by(engine: &Engine, shared: &Shared, target: &Target) -> Result<()
         Err(Failed { error, runs_on: true }) if shared.owned => {
             // Better no workspace than one where something runs on that was to be ended.
             tracing::warn!(container = %shared.id, %error, "killing the container: a command in it cannot be ended");
-            kill_container(engine, shared).await?;
+            if let Err(problem) = kill_container(engine, shared).await {
+                tracing::error!(container = %shared.id, error = %problem, "the container could not be killed");
+                return Err(error);
+            }
             shared.monitor.check(engine, &shared.id).await
         }
-        ended => ended.map_err(|failed| failed.error),
+        Err(failed) => Err(failed.error),
+        Ok(()) => {
+            target.exec.iter().for_each(|exec| shared.execs.note_ended(exec));
+            Ok(())
+        }
     }
 }
 

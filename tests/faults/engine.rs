@@ -57,6 +57,16 @@ impl PrivateEngine {
         Ok(())
     }
 
+    /// Removes what a stop has left, with the volumes that only it has.
+    pub(crate) fn remove_containers(&self) -> anyhow::Result<()> {
+        let listed = self.docker().args(["ps", "-aq"]).output()?;
+        ensure!(listed.status.success(), "docker ps: {}", String::from_utf8_lossy(&listed.stderr));
+        for id in String::from_utf8_lossy(&listed.stdout).split_whitespace() {
+            self.run(&["rm", "-fv", id])?;
+        }
+        Ok(())
+    }
+
     /// Starts the daemon and waits until it answers.
     pub(crate) fn up(&self) -> anyhow::Result<()> {
         let log = std::fs::File::create(self.path("log"))?;

@@ -35,10 +35,14 @@ where
     shared.execs.tasks.spawn(async move {
         let shared = owner;
         let gate = shared.pause_gate.write().await;
+        if caller.is_closed() {
+            return;
+        }
         let work = async {
             tokio::select! {
-                done = work => Some(done),
+                biased;
                 () = caller.closed() => None,
+                done = work => Some(done),
             }
         };
         // Under the gate nothing is started either, so what is quiet needs no pause.
