@@ -298,6 +298,9 @@ async fn progress(engine: &Engine, exec: Option<&str>) -> Progress {
 /// What has become of the container. The monitor knows of a closed workspace only that it is closed,
 /// so it is asked last.
 async fn state(engine: &Engine, shared: &Shared) -> State {
+    if matches!(engine.is_paused(&shared.id).await, Ok(true)) {
+        return State::Paused;
+    }
     let asked = Instant::now();
     let call = engine.docker().inspect_container(&shared.id, None);
     match engine.call("inspect the container", CALL_TIMEOUT, call).await {

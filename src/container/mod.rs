@@ -36,6 +36,7 @@ mod options;
 mod own_pauses;
 mod patience;
 mod pause;
+mod paused_state;
 mod plan;
 mod prepare;
 mod process;

@@ -223,6 +223,9 @@ impl Monitor {
     /// Asks the engine what has become of the container, and records it.
     pub(crate) async fn check(&self, engine: &Engine, id: &str) -> Result<()> {
         let before = self.own_pauses.now();
+        if matches!(engine.is_paused(id).await, Ok(true)) && self.own_pauses.none_since(before) {
+            return Err(Error::Gone { why: GoneReason::ContainerPaused });
+        }
         let inspected = engine
             .call("inspect the container", CALL_TIMEOUT, engine.docker().inspect_container(id, None))
             .await;
