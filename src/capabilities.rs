@@ -54,9 +54,10 @@ pub struct Capabilities {
     /// Confinement of file operations holds while another process swaps directories for links.
     /// Without it names are checked just before they are used.
     pub confined_under_races: bool,
-    /// The same for a command's directory. Without it a command may start outside of the root when
-    /// its directory is swapped just before.
-    pub command_dir_confined_under_races: bool,
+    /// A command may start in a directory below the root while other processes run. Without it such
+    /// a command starts when it is certain that nothing else runs in the workspace, and is refused
+    /// otherwise; in the root it always starts.
+    pub command_dir_beside_processes: bool,
     /// A write is flushed to disk before it is acknowledged.
     pub durable_write: bool,
 }

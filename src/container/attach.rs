@@ -19,6 +19,7 @@ use super::monitor::Monitor;
 use super::options::AttachOptions;
 use super::progress::Timings;
 use super::shared::{Opened, Shared};
+use super::thaw::thaw;
 use super::workspace::{ContainerWorkspace, Facts, Ownership};
 use crate::descriptor::Details;
 use crate::error::{Error, GoneReason, Result};
@@ -36,6 +37,9 @@ impl ContainerWorkspace {
     /// shell nothing ends a command that was dropped, so closing is [`Error::Unsupported`] while one
     /// still runs.
     ///
+    /// A kept container whose maker is dead is resumed when it is paused and stays so for 5 s: whoever
+    /// used it last may have been killed with it paused. Any other that is paused is left so.
+    ///
     /// # Errors
     ///
     /// [`Error::NoContainer`]; [`Error::Gone`] for one that does not run; [`Error::NotFound`] and
@@ -48,7 +52,7 @@ impl ContainerWorkspace {
     ) -> Result<ContainerWorkspace> {
         options.env.check()?;
         let facts = engine.facts().await?;
-        let inspected = inspect(engine, container).await?;
+        let inspected = thaw(engine, inspect(engine, container).await?).await?;
         check_running(&inspected)?;
         let id = inspected.id.clone().unwrap_or_default();
         let config = inspected.config.clone().unwrap_or_default();
@@ -79,6 +83,7 @@ impl ContainerWorkspace {
             hidden_mounts: hidden_mounts(engine, &inspected).await?,
             read_only_rootfs: has_read_only_rootfs(&inspected),
             owned: false,
+            exclusive: false,
             monitor: Monitor::new(),
             id,
         };

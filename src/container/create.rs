@@ -294,6 +294,7 @@ impl Maker<'_> {
             hidden_mounts,
             read_only_rootfs: has_read_only_rootfs(&inspected),
             owned: true,
+            exclusive: !options.keep,
             monitor: Monitor::new(),
         };
         let shared = Arc::new(Shared::new(opened));

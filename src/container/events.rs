@@ -175,8 +175,7 @@ impl Follower {
         if self.monitor.own_pauses().is_active() {
             return self.monitor.set(Condition::Running);
         }
-        let Ok(Some(container)) = self.engine.inspect(&self.id).await else { return };
-        let is_paused = container.state.unwrap_or_default().status == Some(Status::PAUSED);
+        let Ok(is_paused) = self.engine.is_paused(&self.id).await else { return };
         let by_others = is_paused && self.monitor.own_pauses().none_since(before);
         self.monitor.set(if by_others { Condition::Paused } else { Condition::Running });
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use bollard::models::{ContainerState, ContainerStateStatusEnum as Status};
 use tokio::sync::watch;
 
+use super::awake::Awake;
 use super::end::KILLED;
 use super::engine::Engine;
 use super::own_pauses::OwnPauses;
@@ -115,6 +116,11 @@ impl Monitor {
         &self.own_pauses
     }
 
+    /// Begins to measure the time that a command has.
+    pub(crate) fn awake(&self) -> Awake {
+        Awake::begin(Arc::clone(&self.own_pauses))
+    }
+
     /// Every change of the condition.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Condition> {
         self.condition.subscribe()
@@ -217,6 +223,9 @@ impl Monitor {
     /// Asks the engine what has become of the container, and records it.
     pub(crate) async fn check(&self, engine: &Engine, id: &str) -> Result<()> {
         let before = self.own_pauses.now();
+        if matches!(engine.is_paused(id).await, Ok(true)) && self.own_pauses.none_since(before) {
+            return Err(Error::Gone { why: GoneReason::ContainerPaused });
+        }
         let state = match engine.inspect(id).await {
             Ok(Some(container)) => container.state.unwrap_or_default(),
             Ok(None) => {

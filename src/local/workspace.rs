@@ -189,7 +189,7 @@ impl Workspace for LocalWorkspace {
             archives_on_tmpfs: true,
             leaving_archive_links: true,
             confined_under_races: true,
-            command_dir_confined_under_races: true,
+            command_dir_beside_processes: true,
             durable_write: true,
         }
     }

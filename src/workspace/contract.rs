@@ -24,9 +24,10 @@ use crate::process::Process;
 /// Every name is a [`WorkspacePath`], so a malformed one never gets here. Links inside the root
 /// are followed, an absolute one excepted. A name that leaves the root through a link in any component is
 /// [`Error::OutsideWorkspace`], for every operation; so is one through an absolute link, even if
-/// its target is inside. With [`Capabilities::confined_under_races`], and for a command's directory
-/// [`Capabilities::command_dir_confined_under_races`], that holds while another
-/// process swaps directories for links: what is outside is never read, changed, made or removed.
+/// its target is inside. With [`Capabilities::confined_under_races`] that holds while another
+/// process swaps directories for links: what is outside is never read, changed, made or removed. A
+/// command's directory is never outside, whatever is swapped; where that cannot be made certain, as
+/// [`Capabilities::command_dir_beside_processes`] says, the command is refused.
 ///
 /// # Errors
 ///

@@ -17,31 +17,31 @@ use crate::tar::{Member, MemberKind, TarReader};
 
 /// What becomes of a link in the last component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Last {
+pub(crate) enum Last {
     Follow,
     Keep,
 }
 
 /// Where a name leads.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The deepest directory on the way that exists: absolute, without links, in the root.
-    pub(super) dir: String,
+    pub(crate) dir: String,
     /// What comes below it: nothing when the name is `dir` itself, the last component when only
     /// that may be missing.
-    pub(super) below: Vec<String>,
+    pub(crate) below: Vec<String>,
     /// What is there; [`None`] when nothing is.
-    pub(super) found: Option<Metadata>,
+    pub(crate) found: Option<Metadata>,
 }
 
 impl Place {
-    pub(super) fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         self.below.iter().fold(self.dir.clone(), |path, name| join(&path, name))
     }
 }
 
 /// Follows `path` from the root, one component and one link at a time.
-pub(super) async fn resolve(shared: &Shared, path: &WorkspacePath, last: Last) -> Result<Place> {
+pub(crate) async fn resolve(shared: &Shared, path: &WorkspacePath, last: Last) -> Result<Place> {
     let left = path.elements().map(str::to_owned).rev().collect();
     resolve_from(shared, Vec::new(), left, path.as_str(), last).await
 }

@@ -122,7 +122,8 @@ pub(super) async fn start(
     shared.execs.note_user(shared.user);
     let target = Target::new(marker, shared.user);
     let target = if dropped == Dropped::TidyUp { target.tidy() } else { target };
-    let launched = launch(shared, Plan { program: shell.clone(), exec, target, nonce: None }, None).await?;
+    let plan = Plan { program: shell.clone(), exec, target, nonce: None, enter: None };
+    let launched = launch(shared, plan, None).await?;
     let RawStreams { id, output, input } = launched.streams;
     let (sender, frames) = mpsc::channel(FRAMES);
     tokio::spawn(pass_on(Arc::clone(shared), launched.leash, output, sender));

@@ -96,7 +96,7 @@ struct Made(String);
 
 impl Drop for Made {
     fn drop(&mut self) {
-        let _ = Command::new("docker").args(["rm", "-f", &self.0]).stdout(Stdio::null()).status();
+        let _ = Command::new("docker").args(["rm", "-fv", &self.0]).stdout(Stdio::null()).status();
     }
 }
 
