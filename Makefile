@@ -28,10 +28,12 @@ engine: ## Makes sure that a container engine answers
 images: engine ## Builds the images of the tests and the demo
 	@scripts/images.sh
 
-lint: toolchain check-scripts ## Checks format, lints and scripts
+lint: toolchain check-scripts ## Checks format, lints (each feature alone and all of them) and scripts
 	cargo fmt --all --check
 	cargo clippy --all-targets --all-features --locked -- -D warnings
 	cargo clippy --lib --no-default-features --locked -- -D warnings
+	cargo clippy --lib --no-default-features --features container --locked -- -D warnings
+	cargo clippy --lib --no-default-features --features conformance --locked -- -D warnings
 
 check-scripts:
 	@if command -v shellcheck > /dev/null; then \

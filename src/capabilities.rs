@@ -44,7 +44,9 @@ pub struct Capabilities {
     pub tmpfs: bool,
     /// [`put_archive`](crate::Workspace::put_archive) and
     /// [`get_archive`](crate::Workspace::get_archive) reach below a tmpfs mount. Without it a tree
-    /// on one goes in or out by a command, such as `tar` in the workspace.
+    /// on one or with one in it is [`Error::Unsupported`](crate::Error::Unsupported), and goes in or
+    /// out by a command, such as `tar` in the workspace. What is mounted after the workspace was
+    /// opened is not known: a tree has what is below the mount.
     pub archives_on_tmpfs: bool,
     /// A symbolic link in an archive may lead out of the root. Without it such a link is refused by
     /// name, and the archive with it.
@@ -52,9 +54,10 @@ pub struct Capabilities {
     /// Confinement of file operations holds while another process swaps directories for links.
     /// Without it names are checked just before they are used.
     pub confined_under_races: bool,
-    /// The same for a command's directory. Without it a command may start outside of the root when
-    /// its directory is swapped just before.
-    pub command_dir_confined_under_races: bool,
+    /// A command may start in a directory below the root while other processes run. Without it such
+    /// a command starts when it is certain that nothing else runs in the workspace, and is refused
+    /// otherwise; in the root it always starts.
+    pub command_dir_beside_processes: bool,
     /// A write is flushed to disk before it is acknowledged.
     pub durable_write: bool,
 }

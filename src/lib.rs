@@ -47,11 +47,13 @@
 //!
 //! Linux only. The library logs through [`tracing`] and never prints.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!("agentworkspace supports Linux only: build it there, or in a container");
+
 #[cfg(feature = "conformance")]
 pub mod conformance;
 #[cfg(feature = "container")]
 pub mod container;
-#[cfg(target_os = "linux")]
 pub mod local;
 #[cfg(feature = "protocol")]
 pub mod remote;
@@ -64,10 +66,13 @@ mod deadline;
 mod descriptor;
 mod environment;
 mod error;
+#[cfg(any(test, feature = "conformance"))]
+mod eventually;
 mod files;
 mod output;
 mod path;
 mod process;
+mod random;
 mod signal;
 mod tar;
 mod target;
@@ -83,7 +88,6 @@ pub use files::{
     FileKind, FileReader, LinkTarget, ListOptions, Metadata, OpenOptions, UnpackOptions, WriteMethod,
     WriteOptions, Written,
 };
-#[cfg(target_os = "linux")]
 pub use local::LocalWorkspace;
 pub use output::{Captured, End, Output, OutputChunk, OutputReceiver, OutputSink, output_channel};
 pub use path::{MAX_ELEMENT_BYTES, MAX_PATH_BYTES, WorkspacePath};

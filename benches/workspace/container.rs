@@ -46,7 +46,7 @@ async fn life(report: &mut Report, engine: &Engine, backend: &str, image: &str) 
         creates.push((ours, theirs));
         let workspace = opened.context("the workspace was opened")?;
         let ours = timed(async { Ok(workspace.close().await?) }).await?;
-        closes.push((ours, program(&["docker", "rm", "-f", &name]).await?));
+        closes.push((ours, program(&["docker", "rm", "-fv", &name]).await?));
     }
     report.add(&create, "docker run -d + exec", creates);
     report.add(&close, "docker rm -f", closes);

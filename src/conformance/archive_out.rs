@@ -14,6 +14,7 @@ cases!("archive_out" {
     a_link_given_as_the_path_is_followed [Files, Archives];
     special_files_are_left_out [Files, Archives];
     what_is_excluded_is_left_out_with_all_below [Files, Archives];
+    a_link_to_what_is_excluded_carries_the_content [Files, Archives];
     too_many_bytes_end_the_archive [Files, Archives];
     what_cannot_be_packed_is_told [Files, Archives];
     odd_and_long_names_are_packed [Files, Archives];
@@ -103,6 +104,23 @@ pub async fn what_is_excluded_is_left_out_with_all_below(at: &Place) {
     assert_eq!(listed, ["src", "src/d.rs", "src/target", "src/target/e"]);
     let bad = at.ws().get_archive(&name("t"), all().exclude("a[")).await;
     assert_error!(bad, Error::InvalidArgument { .. });
+}
+
+/// The first name of a file that is in the archive carries its content, whatever is left out.
+pub async fn a_link_to_what_is_excluded_carries_the_content(at: &Place) {
+    at.done("mkdir -p t/a t/b; echo content > t/a/f; ln t/a/f t/b/h; ln t/a/f t/b/g; chmod 640 t/a/f; ln -s no t/a/s; \
+        ln t/a/s t/b/s; echo other > t/a/alone").await;
+    let packed = pack(at, "t", all().exclude("a").max_bytes(8)).await;
+    let packed: Vec<_> = packed.into_iter().filter(|entry| entry.name != ".").collect();
+    let names: Vec<_> = packed.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["b", "b/g", "b/h", "b/s"]);
+    let [_, first, second, link] = &packed[..] else { unreachable!("four names were compared") };
+    assert_eq!(
+        (first.kind, first.mode, first.data.as_slice()),
+        (EntryType::Regular, 0o640, &b"content\n"[..])
+    );
+    assert_eq!((second.kind, second.target.as_str()), (EntryType::Link, "b/g"));
+    assert_eq!((link.kind, link.target.as_str()), (EntryType::Symlink, "no"));
 }
 
 /// The archive ends with an error, never as if it were whole.

@@ -6,6 +6,7 @@ use futures::FutureExt as _;
 
 use super::place::{Must as _, Place, assert_error, name};
 use super::tarball::Tarball;
+use crate::eventually::eventually;
 use crate::{CancellationToken, Content, Error, UnpackOptions, WorkspaceExt as _};
 
 cases!("cancel" {
@@ -115,15 +116,9 @@ pub async fn dropped_operations_leave_a_workspace_that_answers(at: &Place) {
     if at.ws().capabilities().atomic_write {
         assert!(at.get("d/f").await == vec![b'a'; 1 << 20], "the old content or the new");
     }
-    let begun = Instant::now();
-    loop {
-        let listed = at.done("ls -A d").await;
-        if listed.split_whitespace().all(|file| file == "f" || file == "copy") {
-            break;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(10), "a temporary file is left: {listed}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    // No temporary file is left.
+    let expected = |listed: &String| listed.split_whitespace().all(|file| file == "f" || file == "copy");
+    eventually(Duration::from_secs(10), || at.done("ls -A d"), expected).await;
     at.put("d/f", "again").await;
     assert_eq!(at.text("d/f").await, "again");
 }

@@ -7,6 +7,7 @@ use tokio::io::AsyncReadExt as _;
 use super::place::{Must as _, Place, assert_error, name};
 use super::process::{first_line, started};
 use super::tarball::Tarball;
+use crate::eventually::eventually;
 use crate::{Error, OpenOptions, Signal, start};
 
 cases!("close" {
@@ -133,10 +134,6 @@ pub async fn dropping_the_last_handle_closes_it(at: &Place) {
     let crate::conformance::Site { workspace, outside, key } = site;
     drop(workspace);
     let rest = crate::conformance::Site::new(at.shared(), outside, key);
-    let begun = Instant::now();
-    while at.fixture.alive(&rest, &marker).await > 0 {
-        assert!(begun.elapsed() < Duration::from_secs(8), "its processes outlive the last handle");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually(Duration::from_secs(8), || at.fixture.alive(&rest, &marker), |alive| *alive == 0).await;
     at.fixture.release(rest, true).await;
 }

@@ -56,11 +56,13 @@ pub async fn a_flood_of_output_is_bounded(at: &Place) {
 pub async fn a_flood_that_nobody_reads_is_bounded(at: &Place) {
     let before = begin_measuring();
     let (sink, receiver) = crate::output_channel();
-    let command = at.sh("exec cat /dev/zero").stream(sink).timeout(Duration::from_secs(3));
-    // The receiver is held and not read until the timeout, which goes on counting.
+    let marker = at.marker();
+    let command = at.sh(format!("cat /dev/zero; : {marker}")).stream(sink).timeout(Duration::from_secs(3));
+    // The receiver is held and not read until the timeout, which goes on counting, has ended the command.
     let held = async {
         let mut receiver = receiver;
-        tokio::time::sleep(Duration::from_secs(4)).await;
+        at.await_some(&marker).await;
+        at.await_none(&marker, Duration::from_secs(20)).await;
         while receiver.recv().await.is_some() {}
     };
     let (ran, ()) = tokio::join!(at.run(command), held);

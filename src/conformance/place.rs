@@ -5,9 +5,10 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::fixture::{Fixture, Site};
+use crate::eventually::eventually;
 use crate::{Command, Content, Output, Result, Workspace, WorkspaceExt as _, WorkspacePath, Written};
 
 /// The most that `get` reads.
@@ -113,18 +114,11 @@ impl Place {
         format!("1{:05}{:04}", std::process::id() % 100_000, next % 10_000)
     }
 
-    /// Waits until exactly `count` processes carry `marker`; panics when that takes longer than
+    /// Waits until `count` holds for the number of processes that carry `marker`; panics when that takes longer than
     /// `within`.
     pub async fn await_alive(&self, marker: &str, count: impl Fn(usize) -> bool, within: Duration) {
-        let begun = Instant::now();
-        loop {
-            let alive = self.fixture.alive(&self.site, marker).await;
-            if count(alive) {
-                return;
-            }
-            assert!(begun.elapsed() < within, "{alive} processes carry the marker {marker} after {within:?}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let alive = || self.fixture.alive(&self.site, marker);
+        eventually(within, alive, |alive| count(*alive)).await;
     }
 
     /// Waits until no process carries `marker`.
@@ -139,11 +133,9 @@ impl Place {
 
     /// Waits until a name exists.
     pub async fn await_file(&self, file: &str) {
-        let begun = Instant::now();
-        while !self.ws().exists(&name(file)).await.must("look for a file") {
-            assert!(begun.elapsed() < Duration::from_secs(20), "{file:?} did not appear");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let file = name(file);
+        let found = || async { (file.as_str(), self.ws().exists(&file).await.must("look for a file")) };
+        eventually(Duration::from_secs(20), found, |(_, there)| *there).await;
     }
 }
 

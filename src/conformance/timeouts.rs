@@ -108,6 +108,7 @@ pub async fn a_slow_reader_is_not_silence(at: &Place) {
     let (sink, mut receiver) = output_channel();
     let command = at.sh("head -c 20000000 /dev/zero").stream(sink).idle_timeout(Duration::from_secs(1));
     let slow = async {
+        // Three times what would be taken for silence.
         tokio::time::sleep(Duration::from_secs(3)).await;
         let mut received = 0;
         while let Some(chunk) = receiver.recv().await {

@@ -3,11 +3,12 @@
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 
 use super::place::{Must as _, Place, assert_error, name};
+use crate::eventually::eventually;
 use crate::{Content, Error, WorkspaceExt as _, WriteOptions};
 
 cases!("write" {
@@ -78,14 +79,8 @@ pub async fn a_dropped_write_leaves_the_old_content(at: &Place) {
     let write = at.ws().write(&path, content, WriteOptions::default());
     let dropped = tokio::time::timeout(Duration::from_millis(500), write).await;
     assert!(dropped.is_err(), "the content never ends");
-    let begun = Instant::now();
-    loop {
-        let listed = at.done("ls -A d").await;
-        if listed == "f\n" {
-            break;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(10), "a temporary file is left: {listed}");
-    }
+    // No temporary file is left.
+    eventually(Duration::from_secs(10), || at.done("ls -A d"), |listed| listed == "f\n").await;
     assert_eq!(at.text("d/f").await, "old");
 }
 

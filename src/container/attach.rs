@@ -7,17 +7,19 @@ use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum as Stat
 
 use super::accounts;
 use super::create::{container_details, ports};
-use super::engine::{CALL_TIMEOUT, Engine};
+use super::engine::Engine;
 use super::engine_env::EngineEnv;
 use super::events;
 use super::facts::EngineFacts;
 use super::image;
 use super::labels::{self, Marks};
 use super::limits;
+use super::lookup::normalized;
 use super::monitor::Monitor;
 use super::options::AttachOptions;
 use super::progress::Timings;
 use super::shared::{Opened, Shared};
+use super::thaw::thaw;
 use super::workspace::{ContainerWorkspace, Facts, Ownership};
 use crate::descriptor::Details;
 use crate::error::{Error, GoneReason, Result};
@@ -35,6 +37,9 @@ impl ContainerWorkspace {
     /// shell nothing ends a command that was dropped, so closing is [`Error::Unsupported`] while one
     /// still runs.
     ///
+    /// A kept container whose maker is dead is resumed when it is paused and stays so for 5 s: whoever
+    /// used it last may have been killed with it paused. Any other that is paused is left so.
+    ///
     /// # Errors
     ///
     /// [`Error::NoContainer`]; [`Error::Gone`] for one that does not run; [`Error::NotFound`] and
@@ -47,7 +52,7 @@ impl ContainerWorkspace {
     ) -> Result<ContainerWorkspace> {
         options.env.check()?;
         let facts = engine.facts().await?;
-        let inspected = inspect(engine, container).await?;
+        let inspected = thaw(engine, inspect(engine, container).await?).await?;
         check_running(&inspected)?;
         let id = inspected.id.clone().unwrap_or_default();
         let config = inspected.config.clone().unwrap_or_default();
@@ -75,9 +80,10 @@ impl ContainerWorkspace {
             engine_env,
             user,
             shell,
-            hidden_mounts: hidden_mounts(&inspected),
+            hidden_mounts: hidden_mounts(engine, &inspected).await?,
             read_only_rootfs: has_read_only_rootfs(&inspected),
             owned: false,
+            exclusive: false,
             monitor: Monitor::new(),
             id,
         };
@@ -129,13 +135,7 @@ pub(crate) async fn inspect(engine: &Engine, container: &str) -> Result<Containe
     if container.is_empty() || !container.chars().all(is_name) {
         return Err(Error::NoContainer { container: container.to_owned() });
     }
-    let call = engine.docker().inspect_container(container, None);
-    match engine.call("inspect the container", CALL_TIMEOUT, call).await {
-        Err(Error::Engine { status: Some(404), .. }) => {
-            Err(Error::NoContainer { container: container.to_owned() })
-        }
-        other => other,
-    }
+    engine.inspect(container).await?.ok_or_else(|| Error::NoContainer { container: container.to_owned() })
 }
 
 fn check_running(inspected: &ContainerInspectResponse) -> Result<()> {
@@ -169,8 +169,7 @@ pub(crate) async fn find_shell(engine: &Engine, id: &str) -> Result<Option<Strin
     for shell in SHELLS {
         match engine.look_up(id, shell).await {
             Ok(Some(found)) if found.is_executable_file() => return Ok(Some(shell.to_owned())),
-            // An image may have anything at these places, loops and files as directories
-            // included, which engines answer with 500.
+            // An image may have anything at these places, loops included.
             Ok(_) | Err(Error::TooManyLinks { .. } | Error::Engine { status: Some(500), .. }) => {}
             Err(error) => return Err(error),
         }
@@ -179,15 +178,32 @@ pub(crate) async fn find_shell(engine: &Engine, id: &str) -> Result<Option<Strin
 }
 
 /// Where the archive calls see something else than processes do.
-pub(crate) fn hidden_mounts(inspected: &ContainerInspectResponse) -> Vec<String> {
-    let mut hidden: BTreeSet<String> = KERNEL_MOUNTS.map(str::to_owned).into();
+///
+/// A runtime follows the links of the image to where a mount is to be, so that it may be elsewhere than
+/// the container's settings say.
+pub(crate) async fn hidden_mounts(
+    engine: &Engine,
+    inspected: &ContainerInspectResponse,
+) -> Result<Vec<String>> {
+    let mut told: BTreeSet<String> = KERNEL_MOUNTS.map(str::to_owned).into();
     if let Some(tmpfs) = inspected.host_config.as_ref().and_then(|config| config.tmpfs.as_ref()) {
-        hidden.extend(tmpfs.keys().cloned());
+        told.extend(tmpfs.keys().cloned());
     }
     for mount in inspected.mounts.iter().flatten() {
         if mount.typ.as_deref() == Some("tmpfs") {
-            hidden.extend(mount.destination.clone());
+            told.extend(mount.destination.clone());
         }
     }
-    hidden.into_iter().collect()
+    let id = inspected.id.as_deref().unwrap_or_default();
+    let mut hidden = BTreeSet::new();
+    for path in told {
+        match engine.look_up(id, &path).await {
+            Ok(Some(found)) => drop(hidden.insert(found.path)),
+            // Somebody may have changed the links on the way since.
+            Ok(None) | Err(Error::TooManyLinks { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        hidden.insert(normalized(&path));
+    }
+    Ok(hidden.into_iter().collect())
 }

@@ -38,9 +38,9 @@ impl Workspace for ContainerWorkspace {
             kill: shell,
             kill_is_complete: false,
             exact_signals: false,
-            // A script enters the directory by handles. Without one the engine takes a path, which is
-            // looked at before and can be swapped in between.
-            command_dir_confined_under_races: shell,
+            // A script enters the directory step by step. The engine takes a path, whose directories must
+            // not be swapped until it has used it.
+            command_dir_beside_processes: shell,
             // Engines close the output of an exec whose own process has exited.
             leftover_output: false,
             ..files::capabilities(self.shared())

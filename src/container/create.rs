@@ -170,7 +170,8 @@ impl Maker<'_> {
         let (variables, hostname) = (own.env.unwrap_or_default(), own.hostname);
         let user = prepared.user.ids;
         let engine_env = EngineEnv::of(self.engine, &id, &variables, hostname.as_deref(), user).await?;
-        let workspace = self.open(inspected, prepared, engine_env, warnings, timings);
+        let hidden_mounts = hidden_mounts(self.engine, &inspected).await?;
+        let workspace = self.open(inspected, prepared, engine_env, hidden_mounts, warnings, timings);
         (self.progress)(Progress::Stage(Stage::Ready));
         Ok(workspace)
     }
@@ -276,6 +277,7 @@ impl Maker<'_> {
         inspected: ContainerInspectResponse,
         prepared: Prepared,
         engine_env: EngineEnv,
+        hidden_mounts: Vec<String>,
         warnings: Vec<String>,
         timings: Timings,
     ) -> ContainerWorkspace {
@@ -289,9 +291,10 @@ impl Maker<'_> {
             engine_env,
             user: prepared.user,
             shell: prepared.shell,
-            hidden_mounts: hidden_mounts(&inspected),
+            hidden_mounts,
             read_only_rootfs: has_read_only_rootfs(&inspected),
             owned: true,
+            exclusive: !options.keep,
             monitor: Monitor::new(),
         };
         let shared = Arc::new(Shared::new(opened));

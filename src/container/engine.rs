@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bollard::Docker;
 use bollard::errors::Error as BollardError;
+use bollard::models::ContainerInspectResponse;
 
 use crate::error::{Error, Result};
 
@@ -83,6 +84,16 @@ impl Engine {
             Err(_) => {
                 Err(Error::Timeout { operation: format!("the engine call to {operation}"), after: bound })
             }
+        }
+    }
+
+    /// What the engine says of a container; `None` when it has none of this name or id.
+    pub(crate) async fn inspect(&self, container: &str) -> Result<Option<ContainerInspectResponse>> {
+        let call = self.docker().inspect_container(container, None);
+        match self.call("inspect the container", CALL_TIMEOUT, call).await {
+            Ok(inspected) => Ok(Some(inspected)),
+            Err(Error::Engine { status: Some(404), .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

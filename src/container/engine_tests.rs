@@ -9,11 +9,12 @@ use bollard::query_parameters::{CreateContainerOptionsBuilder, RemoveImageOption
 
 use super::labels::Marks;
 use super::life_tests::{create, engine, options, run, test_image};
+use super::test_container::{BUSYBOX, TestContainer, docker};
 use super::{
     AttachOptions, BuildOptions, Change, ChangeKind, ChangeScope, ContainerOptions, ContainerWorkspace,
     Engine, Progress, PruneOptions, list, prune, removal,
 };
-use crate::error::{Error, ImageErrorKind};
+use crate::error::{Error, GoneReason, ImageErrorKind};
 use crate::workspace::Workspace as _;
 
 /// Labels of a workspace whose owner was a process of this machine that has ended.
@@ -37,6 +38,7 @@ async fn make_container(engine: &Engine, name: &str, labels: HashMap<String, Str
 
 #[tokio::test]
 async fn pruning_removes_what_dead_owners_left_and_nothing_else() {
+    let _alone = PRUNING.lock().await;
     let engine = engine().await;
     let live = create(&engine, options()).await;
     let id = super::labels::new_id();
@@ -68,6 +70,43 @@ async fn pruning_removes_what_dead_owners_left_and_nothing_else() {
     assert!(removal::containers(&engine, &label).await.unwrap().is_empty());
     assert_eq!(run(&live, &["true"]).await.1, 0);
     live.close().await.unwrap();
+}
+
+/// Held by a test that prunes kept containers, and by one that has such a container.
+static PRUNING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+fn status(container: &str) -> String {
+    docker(&["inspect", "-f", "{{.State.Status}}", container])
+}
+
+#[tokio::test]
+async fn a_kept_container_that_was_left_paused_is_resumed() {
+    let _alone = PRUNING.lock().await;
+    let engine = engine().await;
+    let labels =
+        dead(&super::labels::new_id(), true).into_iter().map(|(name, value)| format!("{name}={value}"));
+    let labels: Vec<String> = labels.flat_map(|label| ["--label".to_owned(), label]).collect();
+    let left = TestContainer::run(BUSYBOX, &labels.iter().map(String::as_str).collect::<Vec<_>>());
+    docker(&["pause", &left.id]);
+    let options = AttachOptions::default().root("/");
+    let again = ContainerWorkspace::attach(&engine, &left.id, options).await.unwrap();
+    assert_eq!(status(&left.id), "running");
+    again.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_paused_container_is_left_so_while_somebody_may_hold_it_and_can_be_removed() {
+    let engine = engine().await;
+    let workspace = create(&engine, options().keep(true)).await;
+    let id = workspace.container_id().to_owned();
+    workspace.close().await.unwrap();
+    docker(&["pause", &id]);
+    let error = ContainerWorkspace::attach(&engine, &id, AttachOptions::default()).await.unwrap_err();
+    assert!(matches!(error, Error::Gone { why: GoneReason::ContainerPaused }), "{error}");
+    assert_eq!(status(&id), "paused");
+    super::remove(&engine, &id).await.unwrap();
+    let label = format!("{}={}", super::labels::WORKSPACE, workspace.facts().details.workspace_id);
+    assert!(removal::containers(&engine, &label).await.unwrap().is_empty());
 }
 
 #[tokio::test]

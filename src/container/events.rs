@@ -7,10 +7,10 @@ use bollard::models::{ContainerState, ContainerStateStatusEnum as Status, EventM
 use bollard::query_parameters::EventsOptionsBuilder;
 use futures::StreamExt as _;
 
-use super::engine::{CALL_TIMEOUT, Engine};
+use super::engine::Engine;
 use super::monitor::{Condition, Monitor};
 use super::shared::Shared;
-use crate::error::{Error, GoneReason, Result};
+use crate::error::GoneReason;
 
 /// How long after the end of a container its other events may come: the stop that caused it or
 /// the removal that follows.
@@ -162,7 +162,7 @@ impl Follower {
         if self.killed.is_some() {
             return GoneReason::ContainerKilled;
         }
-        let state = self.inspect().await.ok().and_then(|container| container.state);
+        let state = self.engine.inspect(&self.id).await.ok().flatten().and_then(|container| container.state);
         let marked = state.is_some_and(|state| state.oom_killed == Some(true));
         self.monitor.end(exit_code, marked)
     }
@@ -175,19 +175,18 @@ impl Follower {
         if self.monitor.own_pauses().is_active() {
             return self.monitor.set(Condition::Running);
         }
-        let Ok(container) = self.inspect().await else { return };
-        let is_paused = container.state.unwrap_or_default().status == Some(Status::PAUSED);
+        let Ok(is_paused) = self.engine.is_paused(&self.id).await else { return };
         let by_others = is_paused && self.monitor.own_pauses().none_since(before);
         self.monitor.set(if by_others { Condition::Paused } else { Condition::Running });
     }
 
     /// Whether the container runs for another time than the one that was opened.
     async fn was_restarted(&self) -> bool {
-        match self.inspect().await {
-            Ok(container) => {
+        match self.engine.inspect(&self.id).await {
+            Ok(Some(container)) => {
                 !self.monitor.is_same_start(container.state.unwrap_or_default().started_at.as_ref())
             }
-            Err(_) => false,
+            Ok(None) | Err(_) => false,
         }
     }
 
@@ -197,8 +196,8 @@ impl Follower {
         let mut delay = FIRST_DELAY;
         loop {
             tokio::time::sleep(delay).await;
-            match self.inspect().await {
-                Ok(container) => {
+            match self.engine.inspect(&self.id).await {
+                Ok(Some(container)) => {
                     let state = container.state.unwrap_or_default();
                     match state.status {
                         Some(Status::RUNNING | Status::PAUSED)
@@ -213,7 +212,7 @@ impl Follower {
                     }
                     return true;
                 }
-                Err(Error::Engine { status: Some(404), .. }) => {
+                Ok(None) => {
                     self.monitor.set(Condition::Gone(GoneReason::ContainerRemoved));
                     return false;
                 }
@@ -226,10 +225,5 @@ impl Follower {
                 Err(_) => delay = (delay * 2).min(LAST_DELAY),
             }
         }
-    }
-
-    async fn inspect(&self) -> Result<bollard::models::ContainerInspectResponse> {
-        let call = self.engine.docker().inspect_container(&self.id, None);
-        self.engine.call("inspect the container", CALL_TIMEOUT, call).await
     }
 }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::awake::Awake;
 use super::end::{Ended, Exit, conclude};
 use super::launch::{Launched, Leash, launch};
 use super::plan::{START_TIMEOUT, plan};
-use super::pump::{Outlet, Pump, Pumped, feed};
+use super::pump::{InputEnd, Outlet, Pump, Pumped, feed};
 use super::shared::Shared;
 use crate::collector::Collector;
 use crate::command::{Command, Leftovers};
-use crate::deadline::{cancelled, passed};
+use crate::deadline::cancelled;
 use crate::error::{Error, Result};
 use crate::files::Content;
 use crate::output::{End, Output};
@@ -44,20 +45,21 @@ async fn run(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -> 
     let program = plan.program.clone();
     let Launched { streams, start_line, mut leash, asked, turn } = launch(shared, plan, None).await?;
     let collector = Collector::new(command.stream.take(), command.output_limit);
-    let mut pump = Pump::new(streams.output, start_line, Outlet::Collect(collector));
+    let mut pump = Pump::new(streams.output, start_line, Outlet::Collect(collector), shared.monitor.clone());
     let started = tokio::time::timeout(START_TIMEOUT, pump.until_started())
         .await
         .map_err(|_| Error::Timeout { operation: format!("starting `{program}`"), after: START_TIMEOUT })??;
     drop(turn);
     leash.target.leader = pump.start_line.leader().map(str::to_owned);
-    let began = Instant::now();
+    let awake = shared.monitor.awake();
     let exit = Exit::default();
 
     let cause = match started {
         Pumped::Started => {
             let input = command.stdin.take().unwrap_or_else(Content::empty).into_reader();
-            let feeding = feed(input, streams.input, false);
-            let watching = watch(&command, began, &mut pump, &mut leash, feeding);
+            let input_end = if leash.can_end() { InputEnd::AfterLast } else { InputEnd::Always };
+            let feeding = feed(input, streams.input, input_end);
+            let watching = watch(&command, &awake, &mut pump, &mut leash, feeding);
             tokio::select! {
                 cause = watching => cause?,
                 never = exit.watch(shared, &streams.id) => match never {},
@@ -106,15 +108,14 @@ async fn run(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -> 
 /// Carries input and output until the command is over, and ends it when its time is up.
 async fn watch(
     command: &Command,
-    began: Instant,
+    awake: &Awake,
     pump: &mut Pump,
     leash: &mut Leash,
     feeding: impl Future<Output = std::io::Result<()>>,
 ) -> Result<Cause> {
     let mut feeding = std::pin::pin!(feeding);
     let mut fed = false;
-    let deadline = command.timeout.map(|timeout| tokio::time::Instant::from_std(began) + timeout);
-    let mut time_up = std::pin::pin!(passed(deadline));
+    let mut time_up = std::pin::pin!(awake.passed(command.timeout));
     let mut cancel = std::pin::pin!(cancelled(command.cancel.as_ref()));
     let mut silent = false;
     let mut failed_input = None;
@@ -131,8 +132,8 @@ async fn watch(
                 () = &mut cancel => break Cause::Cancelled,
                 done = &mut feeding, if !fed => {
                     fed = true;
-                    if let Err(error) = done {
-                        failed_input = Some(error);
+                    failed_input = done.err();
+                    if failed_input.is_some() && leash.can_end() {
                         break Cause::Cancelled;
                     }
                 }

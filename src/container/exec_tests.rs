@@ -145,10 +145,6 @@ async fn an_image_without_a_shell_runs_commands() {
     assert_eq!(spawn_kind(&error), Some(SpawnErrorKind::NotFound), "{error:?}");
     let error = run(&["/etc"]).await.unwrap_err();
     assert_eq!(spawn_kind(&error), Some(SpawnErrorKind::NotExecutable), "{error:?}");
-    let error = exec(&shared, Command::new("/busybox").dir("missing")).await.unwrap_err();
-    assert_eq!(spawn_kind(&error), Some(SpawnErrorKind::BadDirectory), "{error:?}");
-    let output = exec(&shared, Command::from_args(["/busybox", "pwd"]).dir("etc")).await.unwrap();
-    assert_eq!(output.stdout.to_text(), "/etc\n");
     let stdin = exec(&shared, Command::from_args(["/busybox", "wc", "-c"]).stdin("12345")).await.unwrap();
     assert_eq!(stdin.stdout.to_text().trim(), "5");
     let timeout = Command::new("/busybox").timeout(Duration::from_secs(1));
@@ -255,6 +251,33 @@ async fn dropping_or_cancelling_ends_a_command() {
     let (result, ()) = tokio::join!(run, cancel);
     assert!(matches!(result, Err(Error::Cancelled)));
     assert_eq!(container.processes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn many_dropped_commands_are_ended_at_once() {
+    const COUNT: usize = 24;
+    let container = TestContainer::run(BUSYBOX, &[]);
+    let shared = container.attach("/tmp").await;
+    let commands = (0..COUNT).map(|_| exec(&shared, Command::from_args(["sleep", "1008"])));
+    let running = async {
+        while container.processes().len() < COUNT {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::select! {
+        _ = futures::future::join_all(commands) => panic!("they do not end by themselves"),
+        started = tokio::time::timeout(Duration::from_secs(60), running) => started.unwrap(),
+    }
+    shared.execs.tasks.close();
+    tokio::time::timeout(Duration::from_secs(30), shared.execs.tasks.wait()).await.unwrap();
+    assert_eq!(container.processes(), [""; 0]);
+    let id = format!("container={}", container.id);
+    let now = docker(&["info", "-f", "{{.SystemTime}}"]);
+    let events =
+        docker(&["events", "--since", "10m", "--until", &now, "--filter", &id, "--format", "{{.Action}}"]);
+    let execs = events.lines().filter(|action| action.starts_with("exec_create")).count();
+    // Engines keep the last events only, so there may be more than they tell.
+    assert!(execs < COUNT + COUNT / 2, "{execs} execs for {COUNT} commands and their end");
 }
 
 #[test]

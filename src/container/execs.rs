@@ -1,15 +1,18 @@
 //! What the commands of one container share.
 
-use std::collections::hash_map::RandomState;
-use std::collections::{HashSet, VecDeque};
-use std::hash::{BuildHasher as _, Hasher as _};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
+use super::engine::is_refusal;
+use super::kill_queue::KillQueue;
+use super::raw_exec::RawStreams;
 use super::shared::UserIds;
+use crate::error::Result;
+use crate::random::random_u64;
 
 /// The variable that marks every process of a command.
 pub(crate) const MARKER: &str = "AGENTWORKSPACE_EXEC";
@@ -17,10 +20,6 @@ pub(crate) const MARKER: &str = "AGENTWORKSPACE_EXEC";
 /// How many commands may be starting at once. An engine starts those of one container one after
 /// another, so more would only pile up in it.
 const MAX_STARTING: usize = 32;
-
-/// How many starts are remembered, and how long at most.
-const REMEMBERED_STARTS: usize = 256;
-const START_TIME: Duration = Duration::from_secs(20);
 
 /// The commands of one container.
 #[derive(Debug)]
@@ -30,8 +29,12 @@ pub(crate) struct Execs {
     pub(crate) starting: Arc<Semaphore>,
     /// What runs beside the caller: starts, supervisors and kills.
     pub(crate) tasks: TaskTracker,
-    /// Which execs the engine may still be starting, oldest first.
-    starts: Mutex<VecDeque<(String, Instant)>>,
+    /// What is to be ended.
+    pub(crate) kills: KillQueue,
+    /// Which execs the engine may still be starting.
+    starts: Mutex<HashSet<String>>,
+    /// Whether the engine may be starting an exec whose id is not known.
+    lost_a_start: AtomicBool,
     /// Who commands have run as.
     users: Mutex<Vec<UserIds>>,
     /// The engine's ids of commands that may run and that nothing in the container can end.
@@ -41,10 +44,12 @@ pub(crate) struct Execs {
 impl Execs {
     pub(crate) fn new() -> Self {
         Execs {
-            family: random(),
+            family: format!("{:016x}", random_u64()),
             starting: Arc::new(Semaphore::new(MAX_STARTING)),
             tasks: TaskTracker::new(),
+            kills: KillQueue::default(),
             starts: Mutex::default(),
+            lost_a_start: AtomicBool::new(false),
             users: Mutex::default(),
             unleashed: Mutex::default(),
         }
@@ -52,7 +57,7 @@ impl Execs {
 
     /// A marker for one command.
     pub(crate) fn marker(&self) -> String {
-        format!("{MARKER}={}{}", self.family, random())
+        format!("{MARKER}={}{:016x}", self.family, random_u64())
     }
 
     /// What all markers of this workspace begin with.
@@ -60,20 +65,24 @@ impl Execs {
         format!("{MARKER}={}", self.family)
     }
 
-    /// Notes that the engine has answered the start of an exec, which it does before it starts it.
-    pub(crate) fn note_start(&self, exec: &str) {
-        let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
-        if starts.len() == REMEMBERED_STARTS {
-            starts.pop_front();
-        }
-        starts.push_back((exec.to_owned(), Instant::now()));
+    /// To be called before the engine is told to start an exec.
+    pub(crate) fn asking(&self) -> Asked<'_> {
+        Asked { execs: self, is_answered: false }
     }
 
-    /// The execs that the engine may still be starting, and forgets them.
-    pub(crate) fn take_starts(&self) -> Vec<String> {
-        let starts = std::mem::take(&mut *self.starts.lock().unwrap_or_else(PoisonError::into_inner));
-        let recent = starts.into_iter().filter(|(_, at)| at.elapsed() < START_TIME);
-        recent.map(|(exec, _)| exec).collect()
+    /// The execs that the engine may still be starting.
+    pub(crate) fn starts(&self) -> Vec<String> {
+        self.starts.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// Notes that the engine has started an exec, or will not start it any more.
+    pub(crate) fn note_started(&self, exec: &str) {
+        self.starts.lock().unwrap_or_else(PoisonError::into_inner).remove(exec);
+    }
+
+    /// Whether the engine may still be starting an exec that nobody knows.
+    pub(crate) fn lost_a_start(&self) -> bool {
+        self.lost_a_start.load(Ordering::Relaxed)
     }
 
     /// Notes that a command runs as `user`.
@@ -91,6 +100,7 @@ impl Execs {
 
     /// Notes that a command has ended.
     pub(crate) fn note_ended(&self, exec: &str) {
+        self.note_started(exec);
         self.unleashed.lock().unwrap_or_else(PoisonError::into_inner).remove(exec);
     }
 
@@ -105,8 +115,32 @@ impl Execs {
     }
 }
 
-/// 64 bits that nobody can guess, in hex. The standard library keys its hashers from the system's
-/// random numbers, and the hash of nothing under an unknown key is as good as random.
-pub(crate) fn random() -> String {
-    format!("{:016x}", RandomState::new().build_hasher().finish())
+/// An exec that the engine is being told to start. Dropped without an answer, it may start at any
+/// later time.
+pub(crate) struct Asked<'a> {
+    execs: &'a Execs,
+    is_answered: bool,
+}
+
+impl Asked<'_> {
+    /// Notes what the engine answered, which it does before it starts anything.
+    pub(crate) fn answered(mut self, started: Result<RawStreams>) -> Result<RawStreams> {
+        match &started {
+            Ok(streams) => {
+                self.is_answered = true;
+                let mut starts = self.execs.starts.lock().unwrap_or_else(PoisonError::into_inner);
+                starts.insert(streams.id.clone());
+            }
+            Err(error) => self.is_answered = is_refusal(error),
+        }
+        started
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.execs.lost_a_start.store(true, Ordering::Relaxed);
+        }
+    }
 }

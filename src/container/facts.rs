@@ -19,6 +19,21 @@ pub(crate) struct EngineFacts {
 }
 
 impl Engine {
+    /// What it is: name, versions, storage, cgroups.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoEngine`](crate::Error::NoEngine) when it does not answer any more,
+    /// [`Error::Timeout`](crate::Error::Timeout) when it takes longer than 30 s,
+    /// [`Error::Engine`](crate::Error::Engine) for its own errors.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is changed, whenever the future is dropped.
+    pub async fn details(&self) -> Result<EngineDetails> {
+        Ok(self.facts().await?.details)
+    }
+
     pub(crate) async fn facts(&self) -> Result<EngineFacts> {
         let info = self.call("tell about itself", CALL_TIMEOUT, self.docker().info()).await?;
         let version = self.call("tell its version", CALL_TIMEOUT, self.docker().version()).await?;

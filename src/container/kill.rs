@@ -6,25 +6,17 @@ use std::time::Duration;
 
 use bollard::models::ContainerStateStatusEnum as Status;
 use bollard::query_parameters::KillContainerOptionsBuilder;
-use futures::StreamExt as _;
 use tokio::time::Instant;
 
-use super::engine::{CALL_TIMEOUT, Engine, SLOW_CALL_TIMEOUT};
+use super::engine::{Engine, SLOW_CALL_TIMEOUT};
+use super::kill_queue::Wanted;
 use super::launch::in_background;
+use super::patience::{Patience, Trouble};
 use super::plan::no_shell;
-use super::raw_exec::RawExec;
 use super::shared::{Shared, UserIds};
+use super::sweep::{Swept, sweep};
 use crate::error::{Error, Result};
-use crate::output::OutputChunk;
 use crate::signal::Signal;
-
-const SCRIPT: &str = include_str!("scripts/kill.sh");
-
-/// How long one run of the script may take. It reads a few files a process.
-const SWEEP_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// How long ending the processes of one command is tried.
-const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long what cleans up after itself may take for that.
 const TIDY_TIMEOUT: Duration = Duration::from_secs(3);
@@ -36,8 +28,12 @@ const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the engine may take to notice that a process has ended.
 const NOTICE: Duration = Duration::from_millis(500);
 
-/// More output than the script can have.
-const MAX_REPORT: usize = 1024 * 1024;
+/// How quickly an engine tells the state of a container that has time for it. One that does not may
+/// be the reason why a kill does not get on.
+const QUICK: Duration = Duration::from_secs(1);
+
+/// How long a paused container is left before it is looked at again.
+const PAUSED_DELAY: Duration = Duration::from_millis(500);
 
 const ROOT: UserIds = UserIds { uid: 0, gid: 0 };
 
@@ -69,18 +65,24 @@ impl Target {
     fn known(&self) -> Vec<String> {
         self.leader.iter().cloned().collect()
     }
+
+    fn wanted(&self, signal: Signal) -> Wanted {
+        let (signal, known) = (signal.number(), self.known());
+        Wanted { user: self.user, signal, marker: self.marker.clone(), known }
+    }
 }
 
 /// Sends `signal` once to every process of a command; whether there was one.
 pub(crate) async fn signal(shared: &Shared, target: &Target, signal: Signal) -> Result<bool> {
     let swept =
-        sweep(&shared.engine, shared, target.user, signal.number(), &target.marker, &target.known()).await?;
+        sweep(&shared.engine, shared, target.user, signal.number(), &[&target.marker], &target.known())
+            .await?;
     Ok(swept.met)
 }
 
 /// Whether a process can be started in the container, and so its first process lives.
 pub(crate) async fn is_alive(shared: &Shared) -> bool {
-    sweep(&shared.engine, shared, shared.user, 0, "no variable is called this=", &[]).await.is_ok()
+    sweep(&shared.engine, shared, shared.user, 0, &["there-is-no-such-variable="], &[]).await.is_ok()
 }
 
 /// Ends every process of a command, and returns once none is left.
@@ -89,20 +91,34 @@ pub(crate) async fn kill(shared: &Shared, target: &Target) -> Result<()> {
 }
 
 async fn kill_by(engine: &Engine, shared: &Shared, target: &Target) -> Result<()> {
-    let deadline = Instant::now() + KILL_TIMEOUT;
-    let ended = || async { has_ended(engine, target.exec.as_deref()).await };
-    match sweep_until(engine, shared, target.user, &target.marker, target.known(), deadline, ended).await {
-        Ok(()) => Ok(()),
-        Err(error) if shared.owned => {
+    if shared.shell.is_none() {
+        return Err(no_shell("ending a command"));
+    }
+    let progress = || async { progress(engine, target.exec.as_deref()).await };
+    let wanted = target.wanted(Signal::KILL);
+    match sweep_until(engine, shared, wanted, progress).await {
+        Err(Failed { error, runs_on: true }) if shared.owned => {
             // Better no workspace than one where something runs on that was to be ended.
             tracing::warn!(container = %shared.id, %error, "killing the container: a command in it cannot be ended");
-            let options = KillContainerOptionsBuilder::default().signal("SIGKILL").build();
-            let call = engine.docker().kill_container(&shared.id, Some(options));
-            engine.call("kill the container", SLOW_CALL_TIMEOUT, call).await?;
+            if let Err(problem) = kill_container(engine, shared).await {
+                tracing::error!(container = %shared.id, error = %problem, "the container could not be killed");
+                return Err(error);
+            }
             shared.monitor.check(engine, &shared.id).await
         }
-        Err(error) => Err(error),
+        Err(failed) => Err(failed.error),
+        Ok(()) => {
+            target.exec.iter().for_each(|exec| shared.execs.note_ended(exec));
+            Ok(())
+        }
     }
+}
+
+/// Ends all that runs in the container, and so the container.
+pub(crate) async fn kill_container(engine: &Engine, shared: &Shared) -> Result<()> {
+    let options = KillContainerOptionsBuilder::default().signal("SIGKILL").build();
+    let call = engine.docker().kill_container(&shared.id, Some(options));
+    engine.call("kill the container", SLOW_CALL_TIMEOUT, call).await
 }
 
 /// Ends every process of a command in the background; also outside of a runtime.
@@ -130,13 +146,12 @@ pub(crate) fn spawn_kill(shared: &Arc<Shared>, target: Target) {
 /// left to a kill.
 async fn ask_to_end(engine: &Engine, shared: &Shared, target: &Target) {
     let deadline = Instant::now() + TIDY_TIMEOUT;
-    let mut signal = Signal::TERM.number();
-    let known = target.known();
-    while let Ok(swept) = sweep(engine, shared, target.user, signal, &target.marker, &known).await {
+    let mut wanted = target.wanted(Signal::TERM);
+    while let Ok(swept) = shared.execs.kills.sweep(engine, shared, &wanted).await {
         if swept.left.is_empty() || Instant::now() >= deadline {
             return;
         }
-        signal = 0;
+        wanted.signal = 0;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -150,10 +165,12 @@ pub(crate) async fn end_everything(shared: &Arc<Shared>) -> Result<()> {
         return check_ended(shared).await;
     }
     let users = shared.execs.users();
-    let deadline = Instant::now() + KILL_TIMEOUT;
     let marker = shared.execs.family_marker();
     for user in users {
-        sweep_until(&shared.engine, shared, user, &marker, Vec::new(), deadline, || async { true }).await?;
+        let wanted = Target::new(marker.clone(), user).wanted(Signal::KILL);
+        let nothing_more = || async { Progress::Ended };
+        let ended = sweep_until(&shared.engine, shared, wanted, nothing_more).await;
+        ended.map_err(|failed| failed.error)?;
     }
     waited.map_err(|_| Error::Timeout {
         operation: "ending the commands of the workspace".to_owned(),
@@ -166,9 +183,9 @@ pub(crate) async fn end_everything(shared: &Arc<Shared>) -> Result<()> {
 async fn check_ended(shared: &Shared) -> Result<()> {
     for exec in shared.execs.unleashed() {
         match shared.engine.exec_state(&exec).await {
-            Ok(state) if !state.running => {}
+            Ok(exec) if !exec.running => {}
             Err(Error::Engine { status: Some(404), .. }) => {}
-            _ if !has_container(&shared.engine, shared).await => return Ok(()),
+            _ if matches!(state(&shared.engine, shared).await, State::Gone) => return Ok(()),
             Ok(_) => return Err(no_shell("ending a command that still runs")),
             Err(error) => return Err(error),
         }
@@ -177,152 +194,133 @@ async fn check_ended(shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// Sweeps with SIGKILL until nothing is left and `ended` agrees.
-async fn sweep_until<E: Future<Output = bool>>(
+/// Why processes could not be ended.
+struct Failed {
+    error: Error,
+    /// Whether it is certain that they run on, and not only that the engine does not answer.
+    runs_on: bool,
+}
+
+/// How far the engine has got with an exec.
+enum Progress {
+    /// It may not have started yet.
+    Starting,
+    Runs,
+    Ended,
+}
+
+/// What has become of the container.
+enum State {
+    Gone,
+    Paused,
+    /// It runs, and the engine said so at once.
+    Runs,
+    /// The engine does not say, or is slow.
+    Unsure,
+}
+
+/// Sweeps with SIGKILL until nothing is left and the engine agrees.
+async fn sweep_until<E: Future<Output = Progress>>(
     engine: &Engine,
     shared: &Shared,
-    user: UserIds,
-    marker: &str,
-    mut known: Vec<String>,
-    deadline: Instant,
-    ended: impl Fn() -> E,
-) -> Result<()> {
+    mut wanted: Wanted,
+    progress: impl Fn() -> E,
+) -> Result<(), Failed> {
+    let mut patience = Patience::new();
     loop {
-        let mut swept = sweep(engine, shared, user, Signal::KILL.number(), marker, &known).await;
-        if let Ok(Swept { left, .. }) = &swept
-            && !left.is_empty()
-            && user != ROOT
-        {
-            // What changed its user cannot be signaled by the command's own.
-            swept = sweep(engine, shared, ROOT, Signal::KILL.number(), marker, left).await;
-        }
-        let problem = match swept {
-            Ok(Swept { left, .. }) if left.is_empty() => {
-                if ended().await {
-                    return Ok(());
-                }
-                "the engine says that it still runs".to_owned()
-            }
+        let trouble = match sweep_once(engine, shared, &wanted).await {
+            Ok(Swept { left, .. }) if left.is_empty() => match progress().await {
+                Progress::Ended => return Ok(()),
+                Progress::Starting => Trouble::Slow("the engine has not started it yet".to_owned()),
+                Progress::Runs => Trouble::Left("the engine says that it still runs".to_owned()),
+            },
             Ok(Swept { left, .. }) => {
-                let count = left.len();
-                known.extend(left.into_iter().filter(|process| !known.contains(process)).collect::<Vec<_>>());
-                format!("{count} of its processes cannot be ended")
+                let words = format!("{} processes of what is being ended cannot be", left.len());
+                // Nothing else may tell any more what they belong to.
+                wanted.known.extend(left);
+                wanted.known.sort_unstable();
+                wanted.known.dedup();
+                Trouble::Left(words)
             }
-            Err(error) => {
-                if !has_container(engine, shared).await {
-                    return Ok(());
-                }
-                error.to_string()
-            }
+            Err(error @ Error::Timeout { .. }) => Trouble::Slow(error.to_string()),
+            Err(error) => Trouble::Refused(error.to_string()),
         };
-        if Instant::now() >= deadline {
-            return Err(Error::Engine {
-                operation: "end a command".to_owned(),
-                status: None,
-                message: problem,
-            });
+        let trouble = match state(engine, shared).await {
+            State::Gone => return Ok(()),
+            State::Paused => {
+                patience.rest();
+                tokio::time::sleep(PAUSED_DELAY).await;
+                continue;
+            }
+            State::Runs => trouble,
+            State::Unsure => trouble.of_a_slow_engine(),
+        };
+        if let Some(runs_on) = patience.is_over(&trouble) {
+            let message = format!("{trouble}; it may still run");
+            let error = Error::Engine { operation: "end a command".to_owned(), status: None, message };
+            return Err(Failed { error, runs_on });
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// Whether the engine has seen the end of an exec. It may not even have seen its start when a
-/// command is dropped at once, so a while is given.
-async fn has_ended(engine: &Engine, exec: Option<&str>) -> bool {
-    let Some(exec) = exec else { return true };
+/// One sweep, and a second one as root for what it did not end.
+async fn sweep_once(engine: &Engine, shared: &Shared, wanted: &Wanted) -> Result<Swept> {
+    let kills = &shared.execs.kills;
+    let swept = kills.sweep(engine, shared, wanted).await?;
+    if swept.left.is_empty() || wanted.user == ROOT {
+        return Ok(swept);
+    }
+    // What changed its user cannot be signaled by the command's own.
+    let as_root = Wanted { user: ROOT, known: swept.left, ..wanted.clone() };
+    kills.sweep(engine, shared, &as_root).await
+}
+
+/// How far the engine has got with an exec. It may not even have started it when a command is
+/// dropped at once, and notices an end late, so a while is given.
+async fn progress(engine: &Engine, exec: Option<&str>) -> Progress {
+    let Some(exec) = exec else { return Progress::Ended };
     let deadline = Instant::now() + NOTICE;
     loop {
-        match engine.exec_state(exec).await {
-            Ok(state) if !state.running && state.exit_code.is_some() => return true,
-            Err(Error::Engine { status: Some(404), .. }) => return true,
-            _ if Instant::now() >= deadline => return false,
-            _ => tokio::time::sleep(Duration::from_millis(10)).await,
+        let progress = match engine.exec_state(exec).await {
+            Ok(state) if !state.running && state.exit_code.is_some() => return Progress::Ended,
+            Err(Error::Engine { status: Some(404), .. }) => return Progress::Ended,
+            Ok(state) if state.pid.unwrap_or(0) != 0 => Progress::Runs,
+            _ => Progress::Starting,
+        };
+        if Instant::now() >= deadline {
+            return progress;
         }
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
-/// Whether the container still runs; a paused one does. The monitor is not asked, which knows of a
-/// closed workspace only that it is closed.
-async fn has_container(engine: &Engine, shared: &Shared) -> bool {
-    let call = engine.docker().inspect_container(&shared.id, None);
-    match engine.call("inspect the container", CALL_TIMEOUT, call).await {
-        Ok(container) => {
+/// What has become of the container. The monitor knows of a closed workspace only that it is closed,
+/// so it is asked last.
+async fn state(engine: &Engine, shared: &Shared) -> State {
+    if matches!(engine.is_paused(&shared.id).await, Ok(true)) {
+        return State::Paused;
+    }
+    let asked = Instant::now();
+    match engine.inspect(&shared.id).await {
+        Ok(Some(container)) => {
             let state = container.state.unwrap_or_default();
-            matches!(state.status, Some(Status::RUNNING | Status::PAUSED))
-                && shared.monitor.is_same_start(state.started_at.as_ref())
-        }
-        Err(Error::Engine { status: Some(404), .. } | Error::NoEngine { .. }) => false,
-        Err(_) => true,
-    }
-}
-
-/// What one run of the script came to.
-#[derive(Debug, PartialEq, Eq)]
-struct Swept {
-    /// The processes that it met last, as `pid:start`.
-    left: Vec<String>,
-    /// Whether it met any at all.
-    met: bool,
-}
-
-/// Runs the script once as `user`.
-async fn sweep(
-    engine: &Engine,
-    shared: &Shared,
-    user: UserIds,
-    signal: i32,
-    marker: &str,
-    known: &[String],
-) -> Result<Swept> {
-    let Some(shell) = &shared.shell else { return Err(no_shell("ending a command")) };
-    let mut args: Vec<String> = [shell, "-c", SCRIPT, shell].map(str::to_owned).to_vec();
-    args.extend([signal.to_string(), marker.to_owned()]);
-    // The script finds the rest again by itself; more would not fit into its arguments.
-    args.extend(known.iter().take(1024).cloned());
-    let exec = RawExec { args, env: Vec::new(), user: user.to_string(), dir: "/".to_owned(), stdin: false };
-    let run = async {
-        let _gate = shared.pause_gate.read().await;
-        let mut streams = engine.start_exec(&shared.id, exec).await?;
-        let mut report = Vec::new();
-        while let Some(chunk) = streams.output.next().await {
-            if let OutputChunk::Stdout(bytes) = chunk?
-                && report.len() < MAX_REPORT
-            {
-                report.extend_from_slice(&bytes);
+            match state.status {
+                Some(Status::RUNNING | Status::PAUSED)
+                    if !shared.monitor.is_same_start(state.started_at.as_ref()) =>
+                {
+                    State::Gone
+                }
+                Some(Status::RUNNING) if asked.elapsed() <= QUICK => State::Runs,
+                Some(Status::RUNNING) => State::Unsure,
+                Some(Status::PAUSED) => State::Paused,
+                _ => State::Gone,
             }
         }
-        Ok(report)
-    };
-    let report = tokio::time::timeout(SWEEP_TIMEOUT, run).await.map_err(|_| Error::Timeout {
-        operation: "looking for the processes of a command".to_owned(),
-        after: SWEEP_TIMEOUT,
-    })??;
-    parse_report(&String::from_utf8_lossy(&report)).ok_or_else(|| Error::Engine {
-        operation: "look for the processes of a command".to_owned(),
-        status: None,
-        message: String::from_utf8_lossy(&report).trim().to_owned(),
-    })
-}
-
-/// What the script met; `None` when it did not get to its end.
-fn parse_report(report: &str) -> Option<Swept> {
-    let (left, rounds) = report.strip_suffix('\n')?.strip_prefix("left ")?.split_once("\ndone ")?;
-    let met = rounds.parse::<u32>().ok()? > 0;
-    Some(Swept { left: left.split_whitespace().map(str::to_owned).collect(), met })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_whole_report_counts() {
-        let left = vec!["12:3".to_owned(), "4:5".to_owned()];
-        assert_eq!(parse_report("left 12:3 4:5 \ndone 100\n"), Some(Swept { left, met: true }));
-        assert_eq!(parse_report("left \ndone 1\n"), Some(Swept { left: Vec::new(), met: true }));
-        assert_eq!(parse_report("left \ndone 0\n"), Some(Swept { left: Vec::new(), met: false }));
-        for broken in ["", "left 12:3 \n", "left 12:3 \ndone", "OCI runtime exec failed: no\r\n"] {
-            assert_eq!(parse_report(broken), None, "{broken}");
+        Ok(None) => State::Gone,
+        Err(Error::NoEngine { .. }) if matches!(shared.monitor.check_open(), Err(Error::Gone { .. })) => {
+            State::Gone
         }
+        Err(_) => State::Unsure,
     }
 }

@@ -1,9 +1,10 @@
 //! What the containers and volumes of a workspace say about who owns them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher as _, RandomState};
 use std::os::unix::fs::MetadataExt as _;
 use std::time::SystemTime;
+
+use crate::random::random_hex;
 
 /// The label that holds the workspace's id; the others are below it.
 pub(crate) const WORKSPACE: &str = "agentworkspace";
@@ -19,9 +20,7 @@ const USER: &str = "agentworkspace.user";
 
 /// A new workspace id: 32 random hexadecimal digits.
 pub(crate) fn new_id() -> String {
-    // The standard library seeds each of these from the system's random numbers.
-    let random = || RandomState::new().hash_one(std::process::id());
-    format!("{:016x}{:016x}", random(), random())
+    random_hex()
 }
 
 /// The process that owns a workspace, as far as the system tells.

@@ -9,9 +9,10 @@ use super::cleanup;
 use super::engine::is_refusal;
 use super::hijack;
 use super::kill::{self, Target};
+use super::lone_start;
 use super::monitor::PAUSE_GRACE;
 use super::plan::Plan;
-use super::raw_exec::RawStreams;
+use super::raw_exec::{RawExec, RawStreams};
 use super::shared::Shared;
 use super::spawn_error::from_call;
 use super::start_line::StartLine;
@@ -53,6 +54,11 @@ impl Leash {
         }
     }
 
+    /// Whether there is a way to end the processes.
+    pub(crate) fn can_end(&self) -> bool {
+        self.shared.shell.is_some()
+    }
+
     /// Sends `signal` to the processes; whether there was one.
     pub(crate) async fn signal(&self, signal: Signal) -> Result<bool> {
         kill::signal(&self.shared, &self.target, signal).await
@@ -68,7 +74,7 @@ impl Leash {
 
 impl Drop for Leash {
     fn drop(&mut self) {
-        if self.armed && self.shared.shell.is_some() {
+        if self.armed && self.can_end() {
             kill::spawn_kill(&self.shared, self.target.clone());
         }
     }
@@ -83,22 +89,18 @@ pub(crate) async fn launch(shared: &Arc<Shared>, plan: Plan, tty: Option<TtySize
     let Ok(turn) = turn else { unreachable!("the semaphore is never closed") };
     let owner = shared.clone();
     let task = shared.execs.tasks.spawn(async move {
-        let Plan { program, exec, target, nonce } = plan;
+        let Plan { program, exec, target, nonce, enter } = plan;
         let mut leash = Leash::new(owner.clone(), target);
-        owner.mark_used();
         let deadline = Instant::now() + PAUSE_GRACE;
         let (streams, asked) = loop {
             let asked = Instant::now();
-            let started = {
-                let _gate = owner.pause_gate.read().await;
-                let started = match tty {
-                    Some(size) => hijack::start_tty(&owner.engine, &owner.id, exec.clone(), size).await,
-                    None => owner.engine.start_exec(&owner.id, exec.clone()).await,
-                };
-                if let Ok(streams) = &started {
-                    owner.execs.note_start(&streams.id);
+            let started = match &enter {
+                Some(dir) => lone_start::start(&owner, exec.clone(), dir, tty, &program).await,
+                None => {
+                    owner.mark_used();
+                    let _gate = owner.pause_gate.read().await;
+                    tell(&owner, exec.clone(), tty).await
                 }
-                started
             };
             match started {
                 Ok(streams) => break (streams, asked),
@@ -114,9 +116,6 @@ pub(crate) async fn launch(shared: &Arc<Shared>, plan: Plan, tty: Option<TtySize
             }
         };
         leash.target.exec = Some(streams.id.clone());
-        if owner.shell.is_none() {
-            owner.execs.note_unleashed(&streams.id);
-        }
         let start_line = StartLine::new(nonce.as_deref(), tty.is_none());
         Ok(Launched { streams, start_line, leash, asked, turn })
     });
@@ -128,6 +127,20 @@ pub(crate) async fn launch(shared: &Arc<Shared>, plan: Plan, tty: Option<TtySize
             message: failed.to_string(),
         }),
     }
+}
+
+/// Tells the engine to start `exec`. The gate must be held.
+pub(crate) async fn tell(shared: &Shared, exec: RawExec, tty: Option<TtySize>) -> Result<RawStreams> {
+    let asked = shared.execs.asking();
+    let started = match tty {
+        Some(size) => hijack::start_tty(&shared.engine, &shared.id, exec, size).await,
+        None => shared.engine.start_exec(&shared.id, exec).await,
+    };
+    let streams = asked.answered(started)?;
+    if shared.shell.is_none() {
+        shared.execs.note_unleashed(&streams.id);
+    }
+    Ok(streams)
 }
 
 /// Whether a start failed because the container is paused.

@@ -7,7 +7,7 @@ use super::engine::{CALL_TIMEOUT, Engine};
 use crate::error::{Error, Result};
 
 /// How many links are followed before they count as a loop, as in Linux.
-const MAX_LINKS: usize = 40;
+pub(crate) const MAX_LINKS: usize = 40;
 
 /// The bits of the `mode` in the engine's answer, which is Go's `os.FileMode` and not `st_mode`.
 const GO_DIRECTORY: u32 = 1 << 31;
@@ -45,6 +45,9 @@ impl Engine {
         let mut followed = 0;
         let mut left: Vec<String> = components(path);
         while let Some(name) = left.pop() {
+            if !found.is_directory() {
+                return Ok(None);
+            }
             let here = join(&found.path, &name);
             let Some(stat) = self.stat(container, &here).await? else { return Ok(None) };
             if stat.file_mode & GO_SYMLINK == 0 {
@@ -85,13 +88,20 @@ impl Engine {
         Ok(count)
     }
 
-    /// One `HEAD`; engines answer 404 or 500 below something that is no directory.
-    async fn stat(&self, container: &str, path: &str) -> Result<Option<PathStatResponse>> {
+    /// What is at an absolute path of a container whose parent is a directory without links; a link
+    /// in its last component is not followed.
+    ///
+    /// One that leads to itself is [`Error::TooManyLinks`]: the engine looks where it leads, and
+    /// answers 500 without a word.
+    pub(crate) async fn stat(&self, container: &str, path: &str) -> Result<Option<PathStatResponse>> {
         let options = ContainerArchiveInfoOptionsBuilder::default().path(path).build();
         let call = self.docker().get_container_archive_info(container, Some(options));
         match self.call("look up a path in the container", CALL_TIMEOUT, call).await {
             Ok(stat) => Ok(Some(stat)),
             Err(Error::Engine { status: Some(404), .. }) => Ok(None),
+            Err(Error::Engine { status: Some(500), message, .. }) if message.is_empty() => {
+                Err(Error::TooManyLinks { path: path.to_owned() })
+            }
             Err(error) => Err(error),
         }
     }
@@ -109,6 +119,13 @@ fn components(path: &str) -> Vec<String> {
     }
     elements.reverse();
     elements
+}
+
+/// An absolute path with its empty components, `.` and `..` resolved by name.
+pub(crate) fn normalized(path: &str) -> String {
+    let mut elements = components(path);
+    elements.reverse();
+    format!("/{}", elements.join("/"))
 }
 
 /// `name` in the directory `dir`.

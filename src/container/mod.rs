@@ -5,6 +5,7 @@
 
 mod accounts;
 mod attach;
+mod awake;
 mod build;
 mod build_context;
 mod changes;
@@ -24,14 +25,18 @@ mod files;
 mod hijack;
 mod image;
 mod kill;
+mod kill_queue;
 mod labels;
 mod launch;
 mod limits;
+mod lone_start;
 mod lookup;
 mod monitor;
 mod options;
 mod own_pauses;
+mod patience;
 mod pause;
+mod paused_state;
 mod plan;
 mod prepare;
 mod process;
@@ -47,6 +52,8 @@ mod spawn_error;
 mod spec;
 mod start_line;
 mod supervise;
+mod sweep;
+mod thaw;
 mod workspace;
 
 #[cfg(test)]
@@ -55,6 +62,8 @@ mod engine_tests;
 mod exec_tests;
 #[cfg(test)]
 mod life_tests;
+#[cfg(test)]
+mod lone_start_tests;
 #[cfg(test)]
 mod process_tests;
 #[cfg(test)]

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use bollard::models::{ContainerState, ContainerStateStatusEnum as Status};
 use tokio::sync::watch;
 
+use super::awake::Awake;
 use super::end::KILLED;
-use super::engine::{CALL_TIMEOUT, Engine};
+use super::engine::Engine;
 use super::own_pauses::OwnPauses;
 use crate::error::{Error, GoneReason, Result};
 
@@ -115,6 +116,11 @@ impl Monitor {
         &self.own_pauses
     }
 
+    /// Begins to measure the time that a command has.
+    pub(crate) fn awake(&self) -> Awake {
+        Awake::begin(Arc::clone(&self.own_pauses))
+    }
+
     /// Every change of the condition.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Condition> {
         self.condition.subscribe()
@@ -217,12 +223,12 @@ impl Monitor {
     /// Asks the engine what has become of the container, and records it.
     pub(crate) async fn check(&self, engine: &Engine, id: &str) -> Result<()> {
         let before = self.own_pauses.now();
-        let inspected = engine
-            .call("inspect the container", CALL_TIMEOUT, engine.docker().inspect_container(id, None))
-            .await;
-        let state = match inspected {
-            Ok(container) => container.state.unwrap_or_default(),
-            Err(Error::Engine { status: Some(404), .. }) => {
+        if matches!(engine.is_paused(id).await, Ok(true)) && self.own_pauses.none_since(before) {
+            return Err(Error::Gone { why: GoneReason::ContainerPaused });
+        }
+        let state = match engine.inspect(id).await {
+            Ok(Some(container)) => container.state.unwrap_or_default(),
+            Ok(None) => {
                 self.set(Condition::Gone(GoneReason::ContainerRemoved));
                 return self.check_open();
             }

@@ -1,13 +1,25 @@
 //! The times in which the workspace itself has its container paused.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Tells a pause of the workspace from one of somebody else. The engine does not: a state that it
 /// told may be of a pause that has ended since, and its events come late.
 ///
 /// There is one pause at a time, and the count is odd while it lasts.
 #[derive(Debug, Default)]
-pub(crate) struct OwnPauses(AtomicU64);
+pub(crate) struct OwnPauses {
+    count: AtomicU64,
+    times: Mutex<Times>,
+}
+
+/// How long the pauses were.
+#[derive(Debug, Default)]
+struct Times {
+    past: Duration,
+    since: Option<Instant>,
+}
 
 /// A moment before the engine was asked.
 #[derive(Clone, Copy, Debug)]
@@ -16,27 +28,37 @@ pub(crate) struct Moment(u64);
 impl OwnPauses {
     /// Counts a pause, from before the engine is told of it.
     pub(crate) fn begin(&self) {
-        self.0.fetch_add(1, Ordering::SeqCst);
+        self.times.lock().unwrap_or_else(PoisonError::into_inner).since = Some(Instant::now());
+        self.count.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Ends it, after the engine has resumed the container.
     pub(crate) fn end(&self) {
-        self.0.fetch_add(1, Ordering::SeqCst);
+        self.count.fetch_add(1, Ordering::SeqCst);
+        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        let lasted = times.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+        times.past += lasted;
+    }
+
+    /// How long all pauses together have lasted.
+    pub(crate) fn time(&self) -> Duration {
+        let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        times.past + times.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// Whether there is one now.
     pub(crate) fn is_active(&self) -> bool {
-        self.0.load(Ordering::SeqCst) % 2 == 1
+        self.count.load(Ordering::SeqCst) % 2 == 1
     }
 
     pub(crate) fn now(&self) -> Moment {
-        Moment(self.0.load(Ordering::SeqCst))
+        Moment(self.count.load(Ordering::SeqCst))
     }
 
     /// Whether there was none at that moment and since, so that a pause which the engine has told
     /// of meanwhile is somebody else's.
     pub(crate) fn none_since(&self, moment: Moment) -> bool {
-        moment.0.is_multiple_of(2) && self.0.load(Ordering::SeqCst) == moment.0
+        moment.0.is_multiple_of(2) && self.count.load(Ordering::SeqCst) == moment.0
     }
 }
 

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::accounts::{self, User};
-use super::execs::random;
 use super::kill::Target;
 use super::raw_exec::RawExec;
 use super::shared::Shared;
@@ -13,6 +12,7 @@ use crate::descriptor::Kind;
 use crate::environment::Environment;
 use crate::error::{Error, Result, SpawnErrorKind};
 use crate::path::WorkspacePath;
+use crate::random::random_hex;
 
 /// Enters the directory and becomes the program.
 const RUN_SCRIPT: &str = include_str!("scripts/run.sh");
@@ -41,6 +41,8 @@ pub(crate) struct Plan {
     pub(crate) target: Target,
     /// What the lines of the start script begin with; `None` when the program is run directly.
     pub(crate) nonce: Option<String>,
+    /// The directory below the root that the engine has to enter, since no script can.
+    pub(crate) enter: Option<WorkspacePath>,
 }
 
 /// Makes the plan of a command whose directory is `dir`.
@@ -59,9 +61,9 @@ pub(crate) async fn plan(shared: &Shared, command: &Command, dir: &WorkspacePath
     variables.push(marker.clone());
 
     let script = shared.shell.as_deref().filter(|_| env.iter().all(|(name, _)| survives_shell(name)));
-    let (args, work_dir, nonce) = match script {
+    let (args, nonce, enter) = match script {
         Some(shell) => {
-            let nonce = random() + &random();
+            let nonce = random_hex();
             let root = shared.root.trim_end_matches('/').to_owned();
             let dir = if dir.is_root() { String::new() } else { dir.as_str().to_owned() };
             let mut args = [shell, "-c", RUN_SCRIPT, shell].map(str::to_owned).to_vec();
@@ -75,15 +77,15 @@ pub(crate) async fn plan(shared: &Shared, command: &Command, dir: &WorkspacePath
                 wait.to_owned(),
             ]);
             args.extend(command.args.iter().cloned());
-            (args, shared.root.clone(), Some(nonce))
+            (args, Some(nonce), None)
         }
         None if !unset.is_empty() => return Err(cannot_unset(&unset)),
-        None => (command.args.clone(), directory(shared, dir, &program).await?, None),
+        None => (command.args.clone(), None, (!dir.is_root()).then(|| dir.clone())),
     };
     check_length(&args, &variables, &program)?;
-    let exec =
-        RawExec { args, env: variables, user: user.words, dir: work_dir, stdin: command.stdin.is_some() };
-    Ok(Plan { program, exec, target: Target::new(marker, user.ids), nonce })
+    let stdin = command.stdin.is_some();
+    let exec = RawExec { args, env: variables, user: user.words, dir: shared.root.clone(), stdin };
+    Ok(Plan { program, exec, target: Target::new(marker, user.ids), nonce, enter })
 }
 
 /// Refuses what could not be ended: without a shell nothing in the container can send a signal.
@@ -147,37 +149,6 @@ fn survives_shell(name: &str) -> bool {
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     identifier && !name.starts_with("BASH") && !SHELL_VARIABLES.contains(&name)
-}
-
-/// The absolute path of the command's directory where no shell can walk there.
-async fn directory(shared: &Shared, dir: &WorkspacePath, program: &str) -> Result<String> {
-    if dir.is_root() {
-        return Ok(shared.root.clone());
-    }
-    let path = shared.absolute(dir);
-    let inside = |path: &str| {
-        let root = shared.root.trim_end_matches('/');
-        path == shared.root || path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
-    };
-    let found = match shared.engine.look_up(&shared.id, &path).await {
-        // So engines answer for a path through a file or a loop, and for a container that is gone.
-        Err(Error::Engine { status: Some(500), .. }) => {
-            shared.monitor.check(&shared.engine, &shared.id).await?;
-            None
-        }
-        Ok(None) => {
-            // A missing container is answered like a missing path.
-            shared.monitor.check(&shared.engine, &shared.id).await?;
-            None
-        }
-        found => found?,
-    };
-    match found {
-        Some(found) if !inside(&found.path) => Err(Error::OutsideWorkspace { path: dir.as_str().to_owned() }),
-        Some(found) if found.is_directory() => Ok(found.path),
-        Some(_) => Err(spawn(program, SpawnErrorKind::BadDirectory, &format!("`{dir}` is not a directory"))),
-        None => Err(spawn(program, SpawnErrorKind::BadDirectory, &format!("`{dir}` leads nowhere"))),
-    }
 }
 
 /// Refuses arguments that would only fail after the engine has started something, which then

@@ -55,7 +55,7 @@ async fn begin(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -
     let (stdin, our_stdin): (DuplexStream, DuplexStream) = tokio::io::duplex(PIPE_BYTES);
     let outlet = Outlet::Pipes { stdout: Some(our_stdout), stderr: command.stream.take() };
     let RawStreams { id, output, mut input } = streams;
-    let mut pump = Pump::new(output, start_line, outlet);
+    let mut pump = Pump::new(output, start_line, outlet, shared.monitor.clone());
     let started = tokio::time::timeout(START_TIMEOUT, async {
         if let Some(size) = command.tty {
             size_first(shared, &id, &mut input, size, scripted).await;
@@ -94,6 +94,7 @@ async fn begin(shared: &Arc<Shared>, mut command: Command, dir: WorkspacePath) -
         dir,
         exec: id.clone(),
         began: Instant::now(),
+        awake: shared.monitor.awake(),
         kill_grace: command.kill_grace,
         timeout: command.timeout,
         idle_timeout: command.idle_timeout,

@@ -7,6 +7,7 @@ use futures::{Stream, StreamExt as _};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::watch;
 
+use super::monitor::Monitor;
 use super::start_line::{Start, StartLine};
 use crate::collector::Collector;
 use crate::error::Result;
@@ -50,6 +51,7 @@ pub(crate) struct Pump {
     pub(crate) outlet: Outlet,
     /// Set while a reader is behind, when the end of the output cannot be seen.
     pub(crate) held_up: watch::Sender<bool>,
+    monitor: Monitor,
 }
 
 /// Why carrying output came to a stop.
@@ -68,8 +70,9 @@ impl Pump {
         output: Pin<Box<dyn Stream<Item = Result<OutputChunk>> + Send>>,
         start_line: StartLine,
         outlet: Outlet,
+        monitor: Monitor,
     ) -> Self {
-        Pump { output, start_line, outlet, held_up: watch::Sender::new(false) }
+        Pump { output, start_line, outlet, held_up: watch::Sender::new(false), monitor }
     }
 
     /// Carries output until the command has started; without a start it has ended.
@@ -84,7 +87,7 @@ impl Pump {
     }
 
     /// Carries output to its end, or until there is none for `idle`. Time that a slow reader
-    /// takes does not count.
+    /// takes does not count, nor does a pause of the workspace itself.
     pub(crate) async fn run(&mut self, idle: Option<Duration>) -> Result<Pumped> {
         loop {
             if let Some(stop) = self.step(idle).await? {
@@ -95,12 +98,11 @@ impl Pump {
 
     /// Carries one chunk.
     async fn step(&mut self, idle: Option<Duration>) -> Result<Option<Pumped>> {
-        let next = match idle {
-            None => self.output.next().await,
-            Some(idle) => match tokio::time::timeout(idle, self.output.next()).await {
-                Ok(next) => next,
-                Err(_) => return Ok(Some(Pumped::Silent)),
-            },
+        let awake = self.monitor.awake();
+        let next = tokio::select! {
+            biased;
+            next = self.output.next() => next,
+            () = awake.passed(idle) => return Ok(Some(Pumped::Silent)),
         };
         let Some(chunk) = next.transpose()? else { return Ok(Some(Pumped::Ended)) };
         if let Some(chunk) = self.start_line.take(chunk) {
@@ -112,6 +114,18 @@ impl Pump {
     }
 }
 
+/// How a command's input ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InputEnd {
+    /// It is closed after its last byte. When its source fails it is not, since the command must not
+    /// take a part for the whole before it is ended.
+    AfterLast,
+    /// It is closed also when its source fails: nothing else makes the command end.
+    Always,
+    /// A terminal's.
+    Tty,
+}
+
 /// Copies `from` into a command's standard input and closes it.
 ///
 /// An engine does not say that a command reads no more, so the copy may never end by itself: it is
@@ -120,12 +134,20 @@ impl Pump {
 pub(crate) async fn feed(
     mut from: impl AsyncRead + Unpin,
     mut input: Pin<Box<dyn AsyncWrite + Send>>,
-    is_tty: bool,
+    end: InputEnd,
 ) -> std::io::Result<()> {
     let mut buffer = vec![0; 32 * 1024];
     let mut last = b'\n';
     loop {
-        let count = from.read(&mut buffer).await?;
+        let count = match from.read(&mut buffer).await {
+            Ok(count) => count,
+            Err(error) => {
+                if end == InputEnd::Always {
+                    drop(input.shutdown().await);
+                }
+                return Err(error);
+            }
+        };
         if count == 0 {
             break;
         }
@@ -134,7 +156,7 @@ pub(crate) async fn feed(
             return Ok(());
         }
     }
-    if is_tty {
+    if end == InputEnd::Tty {
         // Closing one direction ends the whole stream of a terminal, so it gets its end-of-file
         // character: once to hand over an unfinished line, and once to end.
         let end: &[u8] = if last == b'\n' { b"\x04" } else { b"\x04\x04" };

@@ -89,6 +89,15 @@ impl Engine {
         Ok(RawState { running: state.running.unwrap_or(false), exit_code: state.exit_code, pid: state.pid })
     }
 
+    /// How many processes run in a container.
+    pub(crate) async fn count_processes(&self, container: &str) -> Result<usize> {
+        let call = self.docker().top_processes(container, None);
+        let listed = self.call("list the processes of the container", CALL_TIMEOUT, call).await?;
+        listed.processes.map(|processes| processes.len()).ok_or_else(|| {
+            self.unexpected("list the processes of the container", "the engine's answer holds no list")
+        })
+    }
+
     fn unexpected(&self, operation: &str, message: &str) -> Error {
         Error::Engine { operation: operation.to_owned(), status: None, message: message.to_owned() }
     }

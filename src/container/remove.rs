@@ -1,6 +1,6 @@
 //! Removes a workspace's container by its name.
 
-use super::engine::{CALL_TIMEOUT, Engine};
+use super::engine::Engine;
 use super::prune::{ListedWorkspace, list};
 use super::removal::remove_workspace;
 use crate::error::{Error, Result};
@@ -15,13 +15,9 @@ use crate::error::{Error, Result};
 pub async fn remove(engine: &Engine, container: &str) -> Result<()> {
     let listed = list(engine).await?;
     let Some(found) = find(&listed, container)? else {
-        let inspected = engine.docker().inspect_container(container, None);
-        return Err(match engine.call("inspect the container", CALL_TIMEOUT, inspected).await {
-            Ok(_) => refused(format!("the container `{container}` was not made by agentworkspace")),
-            Err(Error::Engine { status: Some(404), .. }) => {
-                Error::NoContainer { container: container.to_owned() }
-            }
-            Err(error) => error,
+        return Err(match engine.inspect(container).await? {
+            Some(_) => refused(format!("the container `{container}` was not made by agentworkspace")),
+            None => Error::NoContainer { container: container.to_owned() },
         });
     };
     if !found.kept && found.owner_alive != Some(false) {

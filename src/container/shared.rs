@@ -11,7 +11,6 @@ use super::execs::Execs;
 use super::monitor::Monitor;
 use crate::environment::Environment;
 use crate::error::{Error, GoneReason, Result};
-use crate::path::WorkspacePath;
 
 /// One open container.
 #[derive(Debug)]
@@ -40,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) read_only_rootfs: bool,
     /// Whether the workspace made the container.
     pub(crate) owned: bool,
+    /// Whether nobody else is to use it: the workspace made it, and not to be kept.
+    pub(crate) exclusive: bool,
     /// Watches what becomes of the container.
     pub(crate) monitor: Monitor,
     /// Held for writing while the workspace itself has the container paused, for reading while an
@@ -78,13 +79,14 @@ pub(crate) struct Opened {
     pub(crate) hidden_mounts: Vec<String>,
     pub(crate) read_only_rootfs: bool,
     pub(crate) owned: bool,
+    pub(crate) exclusive: bool,
     pub(crate) monitor: Monitor,
 }
 
 impl Shared {
     pub(crate) fn new(opened: Opened) -> Self {
         let Opened { engine, id, root, env, engine_env, home_is_the_users, user, .. } = opened;
-        let Opened { shell, hidden_mounts, read_only_rootfs, owned, monitor, .. } = opened;
+        let Opened { shell, hidden_mounts, read_only_rootfs, owned, exclusive, monitor, .. } = opened;
         Shared {
             engine,
             id,
@@ -98,6 +100,7 @@ impl Shared {
             hidden_mounts,
             read_only_rootfs,
             owned,
+            exclusive,
             monitor,
             pause_gate: RwLock::new(()),
             execs: Execs::new(),
@@ -146,23 +149,14 @@ impl Shared {
         }
     }
 
-    /// The absolute path in the container of a name below the root, not resolved.
-    pub(crate) fn absolute(&self, path: &WorkspacePath) -> String {
-        match (path.is_root(), self.root.as_str()) {
-            (true, root) => root.to_owned(),
-            (false, "/") => format!("/{path}"),
-            (false, root) => format!("{root}/{path}"),
-        }
-    }
-
     /// Notes that a process was started, so that from now on something may run beside us.
     pub(crate) fn mark_used(&self) {
         self.used.store(true, Ordering::Relaxed);
     }
 
-    /// Whether nothing but the container's first process can be running: the workspace made it
-    /// and has started nothing.
+    /// Whether nothing but the container's first process can be running: nobody else uses it, and
+    /// the workspace has started nothing. It stays so for as long as the gate is held for writing.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.owned && !self.used.load(Ordering::Relaxed)
+        self.exclusive && !self.used.load(Ordering::Relaxed)
     }
 }

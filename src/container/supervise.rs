@@ -9,14 +9,15 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::awake::Awake;
 use super::end::{Ended, conclude};
 use super::launch::Leash;
 use super::monitor::Condition;
-use super::pump::{Pump, Pumped, feed};
+use super::pump::{InputEnd, Pump, Pumped, feed};
 use super::shared::Shared;
 use super::spawn_error::spawn;
 use super::start_line::StartLine;
-use crate::deadline::{cancelled, passed};
+use crate::deadline::cancelled;
 use crate::error::{Error, GoneReason, Result, SpawnErrorKind};
 use crate::output::End;
 use crate::process::CLOSE_GRACE;
@@ -76,6 +77,7 @@ pub(crate) struct Supervisor {
     pub(crate) dir: String,
     pub(crate) exec: String,
     pub(crate) began: Instant,
+    pub(crate) awake: Awake,
     pub(crate) kill_grace: Option<Duration>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) idle_timeout: Option<Duration>,
@@ -107,7 +109,8 @@ impl Supervisor {
         stdin: DuplexStream,
         input: Pin<Box<dyn AsyncWrite + Send>>,
     ) {
-        let feeding = AbortOnDropHandle::new(tokio::spawn(feed(stdin, input, self.is_tty)));
+        let input_end = if self.is_tty { InputEnd::Tty } else { InputEnd::AfterLast };
+        let feeding = AbortOnDropHandle::new(tokio::spawn(feed(stdin, input, input_end)));
         let (mut carrier, silence) = Carrier::start(&self, pump);
         let cause = self.first_cause(&mut carrier, silence).await;
         let result = self.end(cause, &mut carrier).await;
@@ -121,13 +124,12 @@ impl Supervisor {
     }
 
     async fn first_cause(&mut self, carrier: &mut Carrier, silence: oneshot::Receiver<()>) -> Cause {
-        let deadline = self.timeout.map(|timeout| tokio::time::Instant::from_std(self.began) + timeout);
         let asked = self.requested.wait_for(|request| *request != Request::None);
         tokio::select! {
             biased;
             () = carrier.exited() => Cause::Exited,
             Ok(()) = silence => Cause::IdleTimedOut,
-            () = passed(deadline) => Cause::TimedOut,
+            () = self.awake.passed(self.timeout) => Cause::TimedOut,
             () = cancelled(self.cancel.as_ref()) => Cause::Cancelled,
             request = asked => match request.as_deref() {
                 Ok(Request::Close) => Cause::CloseAsked,

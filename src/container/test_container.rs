@@ -64,7 +64,7 @@ impl TestContainer {
 
 impl Drop for TestContainer {
     fn drop(&mut self) {
-        docker(&["rm", "-f", &self.id]);
+        docker(&["rm", "-fv", &self.id]);
     }
 }
 

@@ -88,6 +88,7 @@ impl Error {
             Error::ReadOnly { .. } => "read_only",
             Error::CrossesDevices { .. } => "crosses_devices",
             Error::StorageFull { .. } => "storage_full",
+            Error::SpoolFull { .. } => "spool_full",
             Error::TooLarge { .. } => "too_large",
             Error::Changed { .. } => "changed",
             Error::Archive { .. } => "archive",

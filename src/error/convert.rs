@@ -51,7 +51,7 @@ impl From<Error> for io::Error {
             Error::DirectoryNotEmpty { .. } => io::ErrorKind::DirectoryNotEmpty,
             Error::ReadOnly { .. } => io::ErrorKind::ReadOnlyFilesystem,
             Error::CrossesDevices { .. } => io::ErrorKind::CrossesDevices,
-            Error::StorageFull { .. } => io::ErrorKind::StorageFull,
+            Error::StorageFull { .. } | Error::SpoolFull { .. } => io::ErrorKind::StorageFull,
             Error::TooLarge { .. } => io::ErrorKind::FileTooLarge,
             Error::Unsupported { .. } => io::ErrorKind::Unsupported,
             Error::Timeout { .. } => io::ErrorKind::TimedOut,

@@ -128,6 +128,17 @@ pub enum Error {
         path: String,
     },
 
+    /// This machine's temporary directory, in which a file or tree is kept on its way from or to a
+    /// container, would be left with less than 1 GiB, and less than a tenth of its space.
+    #[error(
+        "too little space is left in `{dir}` for a file or tree on its way: make room, bound it with `max_bytes`, \
+         or set TMPDIR to another directory"
+    )]
+    SpoolFull {
+        /// The temporary directory of this machine.
+        dir: String,
+    },
+
     /// The file is larger than the caller's limit, or grew past it while it was read.
     #[error("`{path}` is larger than {limit} bytes")]
     TooLarge {

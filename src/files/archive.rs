@@ -17,7 +17,10 @@ pub struct ArchiveOptions {
     /// are matched against names relative to the archived directory. Default: none.
     pub exclude: Vec<String>,
     /// The most bytes of file content, after which the archive ends with
-    /// [`Error::TooLarge`](crate::Error::TooLarge). Default: any.
+    /// [`Error::TooLarge`](crate::Error::TooLarge). A hole counts as the zeros that it is read as.
+    /// Default: any. From a container the tree goes through this machine's temporary directory,
+    /// which is left a tenth of its space or 1 GiB, and the container is paused until it is
+    /// there, so that a tree from somebody else should have a bound.
     pub max_bytes: Option<u64>,
 }
 
@@ -42,7 +45,8 @@ impl ArchiveOptions {
 #[non_exhaustive]
 pub struct UnpackOptions {
     /// The most bytes of file content; more is [`Error::TooLarge`](crate::Error::TooLarge).
-    /// Default: any.
+    /// Default: any. To a container the tree goes through this machine's temporary directory,
+    /// which is left a tenth of its space or 1 GiB.
     pub max_bytes: Option<u64>,
     /// The most entries; more is [`Error::TooLarge`](crate::Error::TooLarge). `None` is any, for
     /// archives of one's own: each entry takes memory, its name's length and more. Default:

@@ -90,6 +90,10 @@ impl FileReader {
     /// # Errors
     ///
     /// What reading reports, as an [`Error`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before it is done, the reader is gone with what it had read.
     pub async fn read_all(mut self) -> Result<Vec<u8>> {
         let mut data = Vec::new();
         match self.read_to_end(&mut data).await {

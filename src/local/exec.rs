@@ -49,7 +49,7 @@ pub(super) async fn exec(
     let deadline = command.timeout.map(|timeout| begin + timeout);
     let stop = run.until_end(registry.closing(), &command, deadline, stdin.zip(pipe)).await;
     let end = match stop {
-        Stop::Exited(end) => {
+        Cause::Exited(end) => {
             let end = end?;
             if let Err(error) = run.drain(&command, deadline, registry.closing()).await {
                 run.end(None).await;
@@ -57,7 +57,7 @@ pub(super) async fn exec(
             }
             end
         }
-        Stop::Ended(result) => {
+        Cause::Ended(result) => {
             run.end(command.kill_grace).await;
             result?
         }
@@ -66,7 +66,7 @@ pub(super) async fn exec(
 }
 
 /// Why a command no longer runs, or shall not.
-enum Stop {
+enum Cause {
     /// The leader has exited by itself.
     Exited(Result<End>),
     /// Everything is to be ended, and this is the outcome.
@@ -91,7 +91,7 @@ impl Run {
         command: &Command,
         deadline: Option<Instant>,
         input: Option<(Content, ChildStdin)>,
-    ) -> Stop {
+    ) -> Cause {
         let mut output = pin!(self.pump.run(&self.clock));
         let mut input = pin!(feed(input));
         let mut exited = pin!(self.supervised.exited());
@@ -100,16 +100,16 @@ impl Run {
         loop {
             tokio::select! {
                 biased;
-                () = closing.cancelled() => return Stop::Ended(Err(Error::Closed)),
-                () = cancelled(command.cancel.as_ref()) => return Stop::Ended(Err(Error::Cancelled)),
-                end = &mut exited => return Stop::Exited(end),
-                () = passed(deadline) => return Stop::Ended(Ok(End::TimedOut)),
-                () = &mut silent => return Stop::Ended(Ok(End::IdleTimedOut)),
+                () = closing.cancelled() => return Cause::Ended(Err(Error::Closed)),
+                () = cancelled(command.cancel.as_ref()) => return Cause::Ended(Err(Error::Cancelled)),
+                end = &mut exited => return Cause::Exited(end),
+                () = passed(deadline) => return Cause::Ended(Ok(End::TimedOut)),
+                () = &mut silent => return Cause::Ended(Ok(End::IdleTimedOut)),
                 () = &mut output, if !output_ended => output_ended = true,
                 fed = &mut input, if !input_ended => match fed {
                     Ok(()) => input_ended = true,
                     Err(error) => {
-                        return Stop::Ended(Err(Error::from_io("read", "standard input", error)));
+                        return Cause::Ended(Err(Error::from_io("read", "standard input", error)));
                     }
                 },
             }

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::test_support::{Place, eventually, needs_root, output, running};
+use super::test_support::{Place, needs_root, output, running};
 use crate::CancellationToken;
 use crate::command::{Command, Leftovers};
 use crate::environment::Environment;
 use crate::error::{Error, SpawnErrorKind};
+use crate::eventually::eventually;
 use crate::files::Content;
 use crate::output::{End, OutputChunk, output_channel};
 use crate::signal::Signal;
@@ -167,7 +168,7 @@ async fn a_timeout_keeps_the_output_and_ends_a_whole_tree() {
     assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
     for index in 0..20 {
         let marker = place.marker(index);
-        eventually(Duration::from_secs(3), || running(&marker) == 0).await;
+        eventually(Duration::from_secs(3), || async { running(&marker) }, |count| *count == 0).await;
     }
     place.assert_no_children().await;
 }
@@ -205,7 +206,7 @@ async fn a_cancelled_command_is_ended() {
     let marker = place.marker(0);
     let run = place.exec(Command::shell(format!("sleep {marker} & wait")).cancel(token.clone()));
     let cancel = async {
-        eventually(Duration::from_secs(5), || running(&marker) == 1).await;
+        eventually(Duration::from_secs(5), || async { running(&marker) }, |count| *count == 1).await;
         token.cancel();
     };
     let (result, ()) = tokio::join!(run, cancel);
@@ -221,10 +222,10 @@ async fn dropping_the_future_kills_everything() {
         let run = place.exec(Command::shell(format!("setsid sleep {marker} & sleep {marker}")));
         tokio::select! {
             result = run => panic!("it ended: {result:?}"),
-            () = eventually(Duration::from_secs(5), || running(&marker) == 2) => {}
+            () = eventually(Duration::from_secs(5), || async { running(&marker) }, |count| *count == 2) => {}
         }
     }
-    eventually(Duration::from_secs(3), || running(&marker) == 0).await;
+    eventually(Duration::from_secs(3), || async { running(&marker) }, |count| *count == 0).await;
     place.assert_no_children().await;
 }
 
@@ -235,7 +236,7 @@ async fn leftovers_live_until_the_workspace_closes() {
     let script = format!("sleep {marker} >/dev/null 2>&1 & echo done");
     let result = place.exec(Command::shell(&script)).await.unwrap();
     assert_eq!((result.end, result.output_detached), (End::Exited(0), false));
-    eventually(Duration::from_secs(3), || running(&marker) == 1).await;
+    eventually(Duration::from_secs(3), || async { running(&marker) }, |count| *count == 1).await;
     let killed = Command::shell(&script).leftovers(Leftovers::Kill);
     place.exec(killed).await.unwrap();
     assert_eq!(running(&marker), 1);
@@ -256,7 +257,8 @@ async fn output_that_leftovers_hold_open_is_detached() {
     assert!(output(&result.stdout).starts_with("early\n"));
     assert!(took > Duration::from_millis(1900) && took < Duration::from_secs(4), "{took:?}");
     // What it prints later is read by somebody, or it would have been ended by a broken pipe.
-    eventually(Duration::from_secs(10), || place.path().join("mark").exists()).await;
+    eventually(Duration::from_secs(10), || async { place.path().join("mark").exists() }, |there| *there)
+        .await;
     let killed = Command::shell("sleep 60 & echo early").leftovers(Leftovers::Kill);
     let result = place.exec(killed).await.unwrap();
     assert!(!result.output_detached && output(&result.stdout) == "early\n", "{result:?}");
@@ -319,7 +321,7 @@ async fn closing_the_workspace_ends_a_command_in_flight() {
     let marker = place.marker(0);
     let run = place.exec(Command::new("sleep").arg(&marker));
     let close = async {
-        eventually(Duration::from_secs(5), || running(&marker) == 1).await;
+        eventually(Duration::from_secs(5), || async { running(&marker) }, |count| *count == 1).await;
         place.processes.close().await.unwrap();
         assert_eq!(running(&marker), 0);
     };

@@ -25,6 +25,7 @@ mod remove_all;
 mod replacement;
 mod root;
 mod scratch_dir;
+mod sorted_dir;
 mod spawn;
 mod start;
 mod stdout;

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt as _;
 
-use super::test_support::{Place, eventually, needs_root, output, running};
+use super::test_support::{Place, needs_root, output, running};
 use crate::command::Command;
 use crate::error::{Error, GoneReason};
+use crate::eventually::eventually;
 
 /// Tells the re-executed test binary that it is the owner to be killed, and what its commands are
 /// to sleep for.
@@ -42,10 +43,10 @@ async fn killing_the_owner_kills_everything_it_ran() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    eventually(Duration::from_secs(20), || running(&marker) == 9).await;
+    eventually(Duration::from_secs(20), || async { running(&marker) }, |count| *count == 9).await;
     owner.kill().unwrap();
     owner.wait().unwrap();
-    eventually(Duration::from_secs(3), || running(&marker) == 0).await;
+    eventually(Duration::from_secs(3), || async { running(&marker) }, |count| *count == 0).await;
 }
 
 #[tokio::test]
@@ -55,14 +56,14 @@ async fn a_command_that_kills_its_supervisor_loses_everything() {
     let script = format!("sleep {marker} & kill -KILL $PPID; sleep {marker}");
     let result = place.exec(Command::shell(&script)).await;
     assert!(matches!(result, Err(Error::Gone { why: GoneReason::SupervisorKilled })), "{result:?}");
-    eventually(Duration::from_secs(3), || running(&marker) == 0).await;
+    eventually(Duration::from_secs(3), || async { running(&marker) }, |count| *count == 0).await;
     // It may be killed before or after the start is known to have worked.
     let end = match place.start(Command::shell(&script)).await {
         Ok(process) => process.wait().await,
         Err(error) => Err(error),
     };
     assert!(matches!(end, Err(Error::Gone { why: GoneReason::SupervisorKilled })), "{end:?}");
-    eventually(Duration::from_secs(3), || running(&marker) == 0).await;
+    eventually(Duration::from_secs(3), || async { running(&marker) }, |count| *count == 0).await;
     place.assert_no_children().await;
 }
 
@@ -89,7 +90,7 @@ async fn a_supervisor_keeps_neither_memory_nor_descriptors_of_its_owner() {
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
         line.trim_end_matches("kB").trim().parse().unwrap()
     };
-    eventually(Duration::from_secs(5), || anonymous_kib() < 4096).await;
+    eventually(Duration::from_secs(5), || async { anonymous_kib() }, |count| *count < 4096).await;
     println!("a supervisor holds {} KiB of its own, its owner over {}", anonymous_kib(), ballast.len() >> 10);
     if let Ok(descriptors) = std::fs::read_dir(format!("/proc/{supervisor}/fd")) {
         // The socket and the descriptor of its signals.
@@ -124,7 +125,7 @@ async fn a_supervisor_that_is_stopped_again_and_again_kills_all_the_same() {
     assert!(result.timed_out && begin.elapsed() < Duration::from_secs(5), "{result:?}");
     assert_eq!(running(&marker), 0);
     let process = place.start(Command::shell(&script)).await.unwrap();
-    eventually(Duration::from_secs(5), || running(&marker) == 2).await;
+    eventually(Duration::from_secs(5), || async { running(&marker) }, |count| *count == 2).await;
     place.processes.close().await.unwrap();
     assert_eq!(running(&marker), 0);
     drop(process);

@@ -10,17 +10,14 @@ use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::feed::PIECE_BYTES;
-use super::list::Entries;
 use super::root::{self, Root};
+use super::sorted_dir::SortedDir;
 use super::stream::StreamWriter;
 use super::tasks::Stop;
 use crate::error::{Error, Result};
-use crate::files::{ArchiveOptions, DirEntry, DirPage, EntryName, FileKind, ListOptions, escape_bytes};
+use crate::files::{ArchiveOptions, DirEntry, FileKind, escape_bytes};
 use crate::path::WorkspacePath;
 use crate::tar::{Entry, TarWriter, Time};
-
-/// How many names of one directory are held at once.
-const NAMES: usize = 16 * 1024;
 
 /// What is to be packed, open already.
 pub(super) enum Subject {
@@ -100,56 +97,10 @@ struct Linked {
     left: u64,
 }
 
-/// A directory on the way down: what is left of its sorted names.
-struct Level {
-    entries: Entries,
-    name: Vec<u8>,
-    names: std::vec::IntoIter<DirEntry>,
-    /// Where the next page starts, when there is one.
-    after: Option<EntryName>,
-}
-
-impl Level {
-    fn open(dir: OwnedFd, name: Vec<u8>) -> io::Result<Level> {
-        let mut level =
-            Level { entries: Entries::new(dir)?, name, names: Vec::new().into_iter(), after: None };
-        level.page(ListOptions::default())?;
-        Ok(level)
-    }
-
-    fn page(&mut self, options: ListOptions) -> io::Result<()> {
-        let mut failed = None;
-        let names = std::iter::from_fn(|| match self.entries.next()? {
-            Ok(entry) => Some(entry),
-            Err(e) => {
-                failed = Some(e);
-                None
-            }
-        });
-        let page = DirPage::select(names, &options.limit(NAMES));
-        if let Some(e) = failed {
-            return Err(e);
-        }
-        self.after = page.entries.last().filter(|_| page.more).map(|entry| entry.name.clone());
-        self.names = page.entries.into_iter();
-        Ok(())
-    }
-
-    fn next(&mut self) -> io::Result<Option<DirEntry>> {
-        if let Some(entry) = self.names.next() {
-            return Ok(Some(entry));
-        }
-        let Some(after) = self.after.take() else { return Ok(None) };
-        self.entries.rewind();
-        self.page(ListOptions::default().after(after))?;
-        Ok(self.names.next())
-    }
-}
-
 impl Packer<'_> {
     /// Packs everything below `dir`, depth first, each directory's names in order.
     fn tree(&mut self, dir: OwnedFd) -> Result<()> {
-        let mut stack = vec![Level::open(dir, Vec::new()).map_err(|e| self.failed(b"", e))?];
+        let mut stack = vec![SortedDir::open(dir, Vec::new()).map_err(|e| self.failed(b"", e))?];
         while let Some(level) = stack.last_mut() {
             self.stop.check()?;
             let Some(entry) = level.next().map_err(|e| self.failed(&level.name, e))? else {
@@ -173,14 +124,14 @@ impl Packer<'_> {
     }
 
     /// Packs one entry; a directory is returned, to be gone down into.
-    fn entry(&mut self, parent: impl AsFd, entry: &DirEntry, name: &[u8]) -> Result<Option<Level>> {
+    fn entry(&mut self, parent: impl AsFd, entry: &DirEntry, name: &[u8]) -> Result<Option<SortedDir>> {
         let last = entry.name.as_bytes();
         match entry.kind {
             FileKind::Directory => {
                 let dir = root::open_dir_at(&parent, last).map_err(|e| self.failed(name, e))?;
                 let stat = rustix::fs::fstat(&dir).map_err(|e| self.failed(name, e.into()))?;
                 self.start([name, b"/"].concat().as_slice(), tar::EntryType::Directory, b"", 0, &stat)?;
-                Ok(Some(Level::open(dir, name.to_vec()).map_err(|e| self.failed(name, e))?))
+                Ok(Some(SortedDir::open(dir, name.to_vec()).map_err(|e| self.failed(name, e))?))
             }
             FileKind::Symlink => {
                 let link = || -> io::Result<_> {

@@ -1,11 +1,12 @@
 //! Temporary files beside what they will replace.
 
 use std::fs::File;
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
+
+use crate::random::random_u64;
 
 /// How often another name is tried. One collision in 2^64 is not expected; this only bounds it.
 const ATTEMPTS: usize = 8;
@@ -57,10 +58,5 @@ impl Drop for Replacement<'_> {
 
 /// A name that nobody can guess and listings do not show by default.
 pub(super) fn hidden_name() -> String {
-    format!(".agentworkspace-{:016x}", random())
-}
-
-/// A random number: the standard library keys its hashers from the system's random source.
-pub(super) fn random() -> u64 {
-    std::hash::RandomState::new().build_hasher().finish()
+    format!(".agentworkspace-{:016x}", random_u64())
 }

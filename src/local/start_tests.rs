@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 
-use super::test_support::{Place, eventually, running};
+use super::test_support::{Place, running};
 use crate::CancellationToken;
 use crate::command::{Command, TtySize};
 use crate::error::{Error, SpawnErrorKind};
+use crate::eventually::eventually;
 use crate::output::{End, output_channel};
 use crate::process::Process;
 use crate::signal::Signal;
@@ -85,8 +86,8 @@ async fn a_reader_of_standard_error_that_fails_or_sleeps_blocks_nobody() {
     let mut process = place.start(Command::shell("echo $$; exec yes >&2").stream(sink)).await.unwrap();
     let pid = line(&mut process).await;
     // It sleeps only in front of a full pipe.
-    let asleep = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains("(yes) S");
-    eventually(Duration::from_secs(10), asleep).await;
+    let stat = || async { std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap() };
+    eventually(Duration::from_secs(10), stat, |stat| stat.contains("(yes) S")).await;
     process.signal(Signal::KILL).await.unwrap();
     let begin = Instant::now();
     assert_eq!(process.wait().await.unwrap(), End::Signaled(Signal::KILL));
@@ -137,18 +138,24 @@ async fn a_stubborn_process_is_closed_in_the_end_even_if_nobody_waits() {
 #[tokio::test]
 async fn a_signal_reaches_grandchildren() {
     let place = Place::new();
-    let child = "trap 'echo child >>mark; exit' USR1; while :; do sleep 0.05; done";
+    let child = "trap 'echo child >>mark; exit' USR1; echo up >>ready; while :; do sleep 0.05; done";
     let script = format!(
         "trap 'echo parent >>mark' USR1; setsid sh -c \"{child}\" & sh -c \"sh -c \\\"{child}\\\"; :\" & \
-         sleep 0.3; echo up; while :; do sleep 0.05; done"
+         echo up; while :; do sleep 0.05; done"
     );
     let mut process = place.start(Command::shell(script)).await.unwrap();
     expect(&mut process, "up\n").await;
+    let read = |file| {
+        let path = place.path().join(file);
+        async move { std::fs::read_to_string(path).unwrap_or_default() }
+    };
+    eventually(Duration::from_secs(5), || read("ready"), |ready| ready == "up\nup\n").await;
     process.signal(Signal::USR1).await.unwrap();
-    let marks = || std::fs::read_to_string(place.path().join("mark")).unwrap_or_default();
-    eventually(Duration::from_secs(3), || {
-        marks().matches("child").count() == 2 && marks().contains("parent")
-    })
+    eventually(
+        Duration::from_secs(3),
+        || read("mark"),
+        |marks| marks.matches("child").count() == 2 && marks.contains("parent"),
+    )
     .await;
     process.signal(Signal::KILL).await.unwrap();
     assert_eq!(process.wait().await.unwrap(), End::Signaled(Signal::KILL));
@@ -188,9 +195,9 @@ async fn dropping_a_process_kills_it_and_what_it_started() {
     let marker = place.marker(0);
     let script = format!("setsid sleep {marker} & sleep {marker}");
     let process = place.start(Command::shell(script)).await.unwrap();
-    eventually(Duration::from_secs(3), || running(&marker) == 2).await;
+    eventually(Duration::from_secs(3), || async { running(&marker) }, |count| *count == 2).await;
     drop(process);
-    eventually(Duration::from_secs(3), || running(&marker) == 0).await;
+    eventually(Duration::from_secs(3), || async { running(&marker) }, |count| *count == 0).await;
     place.assert_no_children().await;
 }
 
@@ -200,13 +207,10 @@ fn a_drop_outside_of_a_runtime_kills_as_well() {
     let marker = place.marker(0);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let process = runtime.block_on(place.start(Command::new("sleep").arg(&marker))).unwrap();
-    runtime.block_on(eventually(Duration::from_secs(3), || running(&marker) == 1));
+    let sleeping = || async { running(&marker) };
+    runtime.block_on(eventually(Duration::from_secs(3), sleeping, |count| *count == 1));
     drop(process);
-    let deadline = Instant::now() + Duration::from_secs(3);
-    while running(&marker) > 0 {
-        assert!(Instant::now() < deadline, "it still runs");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    runtime.block_on(eventually(Duration::from_secs(3), sleeping, |count| *count == 0));
 }
 
 #[tokio::test]

@@ -3,12 +3,13 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::processes::Processes;
 use crate::command::Command;
 use crate::environment::Environment;
 use crate::error::{Error, Result, SpawnErrorKind};
+use crate::eventually::eventually;
 use crate::output::{Captured, Output};
 use crate::process::Process;
 
@@ -78,7 +79,7 @@ impl Place {
 
     /// Waits until no supervisor of this place is left, dead or alive.
     pub(super) async fn assert_no_children(&self) {
-        eventually(Duration::from_secs(3), || self.processes.running() == 0).await;
+        eventually(Duration::from_secs(3), || async { self.processes.running() }, |count| *count == 0).await;
     }
 }
 
@@ -99,17 +100,4 @@ pub(super) fn running(marker: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(std::result::Result::ok);
     let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
     lines.filter(|line| *line == arguments.as_bytes()).count()
-}
-
-/// Waits for a condition, and fails when it does not come true in time.
-#[track_caller]
-pub(super) fn eventually(within: Duration, condition: impl Fn() -> bool) -> impl Future<Output = ()> {
-    let caller = std::panic::Location::caller();
-    async move {
-        let deadline = Instant::now() + within;
-        while !condition() {
-            assert!(Instant::now() < deadline, "{caller}: not so within {within:?}");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    }
 }

@@ -13,7 +13,7 @@ use super::read::UntilClosed;
 use super::root::{self, Root};
 use super::scratch_dir::ScratchDir;
 use super::tasks::{Stop, Tasks};
-use super::{list, pack, read, remove_all, replacement, stream, tree, unpack, write};
+use super::{list, pack, read, remove_all, stream, tree, unpack, write};
 use crate::capabilities::Capabilities;
 use crate::command::Command;
 use crate::descriptor::{Descriptor, Details, Kind};
@@ -26,6 +26,7 @@ use crate::files::{
 use crate::output::Output;
 use crate::path::WorkspacePath;
 use crate::process::Process;
+use crate::random::random_hex;
 use crate::workspace::{Starter, Workspace};
 
 /// A workspace in a directory of this machine.
@@ -72,7 +73,7 @@ impl LocalWorkspace {
 
     fn new(root: Root, env: Environment, temporary: Option<ScratchDir>) -> LocalWorkspace {
         LocalWorkspace {
-            id: format!("{:016x}{:016x}", replacement::random(), replacement::random()),
+            id: random_hex(),
             env,
             tasks: Tasks::new(root),
             processes: Processes::new(),
@@ -188,7 +189,7 @@ impl Workspace for LocalWorkspace {
             archives_on_tmpfs: true,
             leaving_archive_links: true,
             confined_under_races: true,
-            command_dir_confined_under_races: true,
+            command_dir_beside_processes: true,
             durable_write: true,
         }
     }

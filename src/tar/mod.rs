@@ -4,12 +4,14 @@
 //! take every name as bytes: POSIX pax, GNU and old formats, with sparse files of all four kinds.
 
 mod header;
+mod member;
 mod pax;
 mod reader;
 mod sparse;
 mod writer;
 
-pub(crate) use reader::{Member, MemberKind, TarReader};
+pub(crate) use member::{Member, MemberKind};
+pub(crate) use reader::TarReader;
 pub(crate) use writer::{Entry, TarWriter};
 
 /// The unit of a tar archive in bytes.

@@ -74,7 +74,7 @@ fn a_foreign_container_is_not_closed() {
     docker(&["run", "-d", "--network", "none", "--name", &name, image(), "sleep", "1000"]);
     let ran = run(["close", &format!("container:{name}")]);
     let still_there = docker(&["inspect", &name]).status.success();
-    docker(&["rm", "-f", &name]);
+    docker(&["rm", "-fv", &name]);
     let ran = ran.expect(2);
     assert!(still_there && ran.stderr.contains("was not made by agentworkspace"), "{ran:?}");
 }

@@ -5,6 +5,7 @@ mod copying;
 mod doctor;
 mod files;
 mod lifecycle;
+mod readme;
 mod run;
 mod signals;
 mod support;

@@ -89,11 +89,13 @@ fn a_container_that_is_just_being_made_goes() {
 
 #[test]
 fn a_hang_up_that_is_ignored_stays_ignored() {
-    let inner = command(["run", "-q", "--", "sh", "-c", "echo up; sleep 1; exit 5"]);
+    let script = "pwd; while [ ! -e go ]; do sleep 0.05; done; exit 5";
+    let inner = command(["run", "-q", "--timeout", "20s", "--", "sh", "-c", script]);
     let mut outer = Command::new("env");
     outer.arg("--ignore-signal=HUP").arg(inner.get_program()).args(inner.get_args());
     let mut child = outer.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    assert_eq!(first_line(&mut child), "up");
+    let dir = PathBuf::from(first_line(&mut child));
     send(&child, Signal::HUP);
+    std::fs::write(dir.join("go"), "").unwrap();
     assert_eq!(wait_for_exit(&mut child, PATIENCE).code(), Some(5));
 }

@@ -120,7 +120,7 @@ fn engine<T>(ask: impl AsyncFnOnce(&Docker) -> T) -> T {
 pub(crate) fn image() -> &'static str {
     let found = engine(async |docker| docker.inspect_image(IMAGE).await);
     if let Err(error) = found {
-        panic!("the engine has no {IMAGE}; make it with `make engine`: {error}");
+        panic!("the engine has no {IMAGE}; make it with `make images`: {error}");
     }
     IMAGE
 }

@@ -8,7 +8,6 @@ mod attached;
 mod container;
 mod docker;
 mod engine_fixture;
-mod known;
 mod leftovers;
 mod local;
 mod panics;
@@ -59,12 +58,7 @@ fn trials(target: &Target, runtime: &Arc<Runtime>) -> Vec<Trial> {
     let trial = |case: &'static Case| {
         let name = format!("{}::{}::{}", target.name, case.area, case.name);
         let (target, runtime) = (target.clone(), runtime.clone());
-        let known = known::reason(target.name, &format!("{}::{}", case.area, case.name));
-        if let (Some(reason), false) = (known, again::is_child()) {
-            eprintln!("{name} is ignored: {reason}");
-        }
         Trial::test(name.clone(), move || run(&target, case, &name, &runtime))
-            .with_ignored_flag(known.is_some())
     };
     cases().iter().map(trial).collect()
 }

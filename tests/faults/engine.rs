@@ -57,6 +57,24 @@ impl PrivateEngine {
         Ok(())
     }
 
+    /// Removes what a stop has left, with the volumes that only it has. A workspace that was dropped
+    /// may be doing the same.
+    pub(crate) fn remove_containers(&self) -> anyhow::Result<()> {
+        let deadline = Instant::now() + START_DEADLINE;
+        loop {
+            let listed = self.docker().args(["ps", "-aq"]).output()?;
+            ensure!(listed.status.success(), "docker ps: {}", String::from_utf8_lossy(&listed.stderr));
+            let ids = String::from_utf8_lossy(&listed.stdout);
+            let removed = ids.split_whitespace().map(|id| self.run(&["rm", "-fv", id]));
+            let failed = removed.filter_map(anyhow::Result::err).last();
+            match failed {
+                None if ids.trim().is_empty() => return Ok(()),
+                Some(error) if Instant::now() >= deadline => return Err(error),
+                _ => {}
+            }
+        }
+    }
+
     /// Starts the daemon and waits until it answers.
     pub(crate) fn up(&self) -> anyhow::Result<()> {
         let log = std::fs::File::create(self.path("log"))?;

@@ -39,7 +39,7 @@ impl Fault {
     fn inject(self, engine: &PrivateEngine, container: &str) -> anyhow::Result<()> {
         match self {
             Fault::Kill => engine.run(&["kill", container]),
-            Fault::Remove => engine.run(&["rm", "-f", container]),
+            Fault::Remove => engine.run(&["rm", "-fv", container]),
             Fault::Pause => pause(engine, container),
             Fault::Restart => engine.run(&["restart", "-t", "0", container]),
             Fault::StopEngine => engine.down(),
@@ -96,7 +96,7 @@ pub(crate) fn check(engine: &PrivateEngine, fault: Fault, operation: Operation) 
     let result = runtime.block_on(observe(engine, fault, operation));
     if matches!(fault, Fault::StopEngine) {
         engine.up().context("the second engine did not come back")?;
-        engine.run(&["container", "prune", "-f"])?;
+        engine.remove_containers()?;
     }
     drop((exclusive, shared));
     result

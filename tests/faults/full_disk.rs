@@ -69,6 +69,14 @@ impl Operation {
     }
 }
 
+/// Makes a volume of [`SIZE`], which goes with the engine.
+fn small_volume(engine: &PrivateEngine) -> anyhow::Result<&'static str> {
+    let size = format!("o=size={SIZE}");
+    let options = ["--opt", "type=tmpfs", "--opt", "device=tmpfs", "--opt", &size];
+    engine.run(&[&["volume", "create"][..], &options, &["small"]].concat())?;
+    Ok("small")
+}
+
 pub(crate) fn check(engine: &PrivateEngine, operation: Operation) -> anyhow::Result<()> {
     let _up = engine
         .in_use
@@ -77,9 +85,12 @@ pub(crate) fn check(engine: &PrivateEngine, operation: Operation) -> anyhow::Res
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let client = Engine::connect_to(&engine.address()).await?;
-        let options = ContainerOptions::new(IMAGE)
-            .pull(PullPolicy::Never)
-            .mounts(vec![Mount::tmpfs("/workspace", Some(SIZE))]);
+        let mount = match operation {
+            // Archives do not reach a tmpfs of the container, but one that is the engine's own volume.
+            Operation::PutArchive => Mount::volume(small_volume(engine)?, "/workspace"),
+            _ => Mount::tmpfs("/workspace", Some(SIZE)),
+        };
+        let options = ContainerOptions::new(IMAGE).pull(PullPolicy::Never).mounts(vec![mount]);
         let workspace = ContainerWorkspace::create(&client, options, |_| {}).await?;
         workspace.write(&path("kept"), "old".into(), WriteOptions::default()).await?;
         let error = match operation.fill(&workspace).await {

@@ -76,34 +76,9 @@ impl Operation {
     }
 
     async fn once(self, workspace: &dyn Workspace, begun: &UnboundedSender<()>) -> Result<(), Error> {
-        let big = || path("big");
         match self {
-            Operation::Exec => {
-                let running = async {
-                    while !workspace.exists(&path("running")).await.unwrap_or(false) {}
-                    let _ = begun.send(());
-                    std::future::pending::<()>().await;
-                };
-                let command = workspace.exec(Command::shell("echo > running; exec sleep 600"));
-                let output = tokio::select! {
-                    output = command => output?,
-                    () = running => unreachable!("it waits for ever"),
-                };
-                panic!("a command that was cut off has a result: {output:?}");
-            }
-            Operation::ExecWithStream => {
-                let (sink, mut chunks) = agentworkspace::output_channel();
-                let command = Command::shell("while true; do echo x; sleep 0.05; done").stream(sink);
-                let told = begun.clone();
-                let reader = tokio::spawn(async move {
-                    while chunks.recv().await.is_some() {
-                        let _ = told.send(());
-                    }
-                });
-                let output = workspace.exec(command).await;
-                reader.abort();
-                panic!("a command that was cut off has a result: {:?}", output?);
-            }
+            Operation::Exec => exec(workspace, begun).await,
+            Operation::ExecWithStream => exec_with_stream(workspace, begun).await,
             Operation::ShortExecs => {
                 let output = workspace.exec(Command::new("true")).await?;
                 assert_eq!(output.end, End::Exited(0), "a fault looks like a failed command: {output:?}");
@@ -114,20 +89,7 @@ impl Operation {
                 let _ = begun.send(());
                 panic!("a process that was cut off has a result: {:?}", process.wait().await?);
             }
-            Operation::OpenStream => {
-                let mut reader = workspace.open(&big(), OpenOptions::default()).await?;
-                let mut buffer = vec![0; 64 * 1024];
-                loop {
-                    let read =
-                        reader.read(&mut buffer).await.map_err(|e| Error::from_io("read", "big", e))?;
-                    if read == 0 {
-                        return Ok(());
-                    }
-                    let _ = begun.send(());
-                    // Slower than the file ends, faster than the deadline.
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-            }
+            Operation::OpenStream => read_slowly(workspace, begun).await,
             Operation::Read => workspace.read(&path("small"), 1024).await.map(drop),
             Operation::Metadata => workspace.metadata(&path("small")).await.map(drop),
             Operation::ReadLink => workspace.read_link(&path("link")).await.map(drop),
@@ -166,6 +128,50 @@ impl Operation {
                 Ok(())
             }
         }
+    }
+}
+
+/// A command that never ends.
+async fn exec(workspace: &dyn Workspace, begun: &UnboundedSender<()>) -> Result<(), Error> {
+    let running = async {
+        while !workspace.exists(&path("running")).await.unwrap_or(false) {}
+        let _ = begun.send(());
+        std::future::pending::<()>().await;
+    };
+    let command = workspace.exec(Command::shell("echo > running; exec sleep 600"));
+    let output = tokio::select! {
+        output = command => output?,
+        () = running => unreachable!("it waits for ever"),
+    };
+    panic!("a command that was cut off has a result: {output:?}");
+}
+
+/// The same with output all the while.
+async fn exec_with_stream(workspace: &dyn Workspace, begun: &UnboundedSender<()>) -> Result<(), Error> {
+    let (sink, mut chunks) = agentworkspace::output_channel();
+    let command = Command::shell("while true; do echo x; sleep 0.05; done").stream(sink);
+    let told = begun.clone();
+    let reader = tokio::spawn(async move {
+        while chunks.recv().await.is_some() {
+            let _ = told.send(());
+        }
+    });
+    let output = workspace.exec(command).await;
+    reader.abort();
+    panic!("a command that was cut off has a result: {:?}", output?);
+}
+
+async fn read_slowly(workspace: &dyn Workspace, begun: &UnboundedSender<()>) -> Result<(), Error> {
+    let mut reader = workspace.open(&path("big"), OpenOptions::default()).await?;
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let read = reader.read(&mut buffer).await.map_err(|e| Error::from_io("read", "big", e))?;
+        if read == 0 {
+            return Ok(());
+        }
+        let _ = begun.send(());
+        // Slower than the file ends, faster than the deadline.
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 

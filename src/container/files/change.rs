@@ -1,6 +1,5 @@
 //! Changes to the tree: removing, renaming, directories, permissions.
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
 use super::capabilities::needs_shell;
@@ -89,10 +88,4 @@ pub(super) fn check_mode(mode: u32) -> Result<()> {
         });
     }
     Ok(())
-}
-
-/// A number that nobody can guess: the standard library seeds each hasher from the system.
-pub(super) fn random() -> u128 {
-    let part = || u128::from(RandomState::new().build_hasher().finish());
-    part() << 64 | part()
 }

@@ -1,7 +1,7 @@
 //! File operations of a container without a shell, by the engine's archive calls while it is
 //! paused.
 
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -13,10 +13,10 @@ use tokio_util::io::ReaderStream;
 use super::engine_walk::{Last, Place, first_entry, link_target, resolve};
 use super::list::Lister;
 use super::paused::paused;
-use super::spool::{self, Sized};
+use super::spool::{self, Sized, Spool};
 use super::tar_emit::{self, Names};
 use super::tar_index::{Entry, EntryKind, clean_name};
-use super::transfer::{self, bound, consume, download};
+use super::transfer::{self, consume, download, while_open};
 use crate::container::engine::SLOW_CALL_TIMEOUT;
 use crate::container::lookup::join;
 use crate::container::shared::Shared;
@@ -116,22 +116,23 @@ pub(super) async fn open(
         }
         let end = options.offset.saturating_add(options.length.unwrap_or(u64::MAX));
         let wanted = metadata.size.min(end);
-        let data = spool::temporary_file().await?;
+        let data = Spool::create().await?;
         let archive = download(&held, &place.path());
         let reading = consume(archive, move |reader| one_file(reader, data, metadata.size, wanted, &path));
-        Ok((metadata, within(bound(wanted), "reading a file", reading).await?))
+        Ok((metadata, reading.await?))
     })
     .await?;
     let mut data = tokio::fs::File::from_std(data);
     let seek = data.seek(io::SeekFrom::Start(options.offset)).await;
     seek.map_err(|error| Error::from_io("read", path.as_str(), error))?;
-    FileReader::new(path.as_str(), metadata, options, data)
+    let chunks = ReaderStream::with_capacity(data, 64 * 1024);
+    FileReader::new(path.as_str(), metadata, options, while_open(Arc::clone(shared), chunks))
 }
 
 /// Puts the first `wanted` bytes of the only file in an archive into `data`.
 fn one_file(
     reader: &mut impl Read,
-    mut data: std::fs::File,
+    mut data: Spool,
     size: u64,
     wanted: u64,
     path: &WorkspacePath,
@@ -142,17 +143,17 @@ fn one_file(
     if entry.kind != MemberKind::File || entry.size != size {
         return Err(other());
     }
-    let mut left = usize::try_from(wanted).unwrap_or(usize::MAX);
-    let taken = archive.data(&entry, |_, piece| {
-        let take = piece.len().min(left);
-        data.write_all(&piece[..take]).map_err(|error| Error::from_io("read", path.as_str(), error))?;
-        left -= take;
+    let mut left = wanted;
+    let taken = archive.data(&entry, |at, piece| {
+        let take = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        data.write_at(&piece[..take], at)?;
+        left -= take as u64;
         // What comes behind is not wanted, so nobody waits for it.
         if left == 0 { Err(other()) } else { Ok(()) }
     });
     match taken {
         Err(error) if left > 0 => Err(changed(path, error)),
-        _ => Ok(data),
+        _ => data.finish(wanted),
     }
 }
 
@@ -190,7 +191,7 @@ pub(super) async fn write(
         let archive = stream::iter([Ok(Bytes::from(start))])
             .chain(ReaderStream::with_capacity(reader.take(len), 64 * 1024))
             .chain(stream::iter([Ok(Bytes::from(end))]));
-        let uploading = transfer::upload(&held, &place.dir, len, archive);
+        let uploading = transfer::upload(&held, &place.dir, archive);
         uploading.await.map_err(|error| upload_error(error, path.as_str()))?;
         Ok(Written::new(len, WriteMethod::InPlace))
     })
@@ -222,7 +223,7 @@ async fn make_directories(shared: &Shared, place: &Place) -> Result<()> {
     below.push(String::new());
     let mut archive = parents(shared, &below)?;
     TarWriter::new(&mut archive).finish().map_err(|error| Error::from_io("make", &place.dir, error))?;
-    transfer::upload(shared, &place.dir, 0, stream::iter([Ok(Bytes::from(archive))])).await
+    transfer::upload(shared, &place.dir, stream::iter([Ok(Bytes::from(archive))])).await
 }
 
 pub(super) async fn copy(shared: &Arc<Shared>, from: &WorkspacePath, to: &WorkspacePath) -> Result<Written> {
@@ -319,7 +320,8 @@ fn changed(path: &WorkspacePath, error: Error) -> Error {
     }
 }
 
-/// Awaits a transfer for at most `bound`, since the engine locks the container meanwhile.
+/// Awaits a transfer for at most `bound`: of all that comes only a little is wanted, and the engine
+/// locks the container meanwhile.
 pub(super) async fn within<T>(
     bound: std::time::Duration,
     operation: &str,

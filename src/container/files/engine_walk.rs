@@ -3,48 +3,45 @@
 use std::io::Read as _;
 use std::time::{Duration, SystemTime};
 
-use bollard::query_parameters::ContainerArchiveInfoOptionsBuilder;
-
 use super::capabilities::hidden;
-use super::transfer::first_bytes;
-use crate::container::engine::CALL_TIMEOUT;
-use crate::container::lookup::join;
+use super::engine_files::within;
+use super::tar_index::clean_name;
+use super::transfer::{consume, download, first_bytes};
+use crate::container::engine::SLOW_CALL_TIMEOUT;
+use crate::container::lookup::{MAX_LINKS, join};
 use crate::container::shared::Shared;
 use crate::error::{Error, GoneReason, Result};
 use crate::files::{FileKind, LinkTarget, Metadata, escape_bytes};
 use crate::path::WorkspacePath;
 use crate::tar::{Member, MemberKind, TarReader};
 
-/// How many links are followed before they count as a loop, as in Linux.
-const MAX_LINKS: usize = 40;
-
 /// What becomes of a link in the last component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Last {
+pub(crate) enum Last {
     Follow,
     Keep,
 }
 
 /// Where a name leads.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The deepest directory on the way that exists: absolute, without links, in the root.
-    pub(super) dir: String,
+    pub(crate) dir: String,
     /// What comes below it: nothing when the name is `dir` itself, the last component when only
     /// that may be missing.
-    pub(super) below: Vec<String>,
+    pub(crate) below: Vec<String>,
     /// What is there; [`None`] when nothing is.
-    pub(super) found: Option<Metadata>,
+    pub(crate) found: Option<Metadata>,
 }
 
 impl Place {
-    pub(super) fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         self.below.iter().fold(self.dir.clone(), |path, name| join(&path, name))
     }
 }
 
 /// Follows `path` from the root, one component and one link at a time.
-pub(super) async fn resolve(shared: &Shared, path: &WorkspacePath, last: Last) -> Result<Place> {
+pub(crate) async fn resolve(shared: &Shared, path: &WorkspacePath, last: Last) -> Result<Place> {
     let left = path.elements().map(str::to_owned).rev().collect();
     resolve_from(shared, Vec::new(), left, path.as_str(), last).await
 }
@@ -74,11 +71,14 @@ pub(super) async fn resolve_from(
         let dir = directory(&inside);
         let here = join(&dir, &component);
         hidden(shared, &here)?;
-        let next = head(shared, &here).await.map_err(|error| match error {
-            Error::TooManyLinks { .. } => Error::TooManyLinks { path: name.to_owned() },
-            other => other,
-        });
-        let Some(next) = next? else {
+        let next = match head(shared, &here).await {
+            Err(Error::TooManyLinks { .. }) if left.is_empty() && last == Last::Keep => {
+                Some(looping_link(shared, &here).await?.0)
+            }
+            Err(Error::TooManyLinks { .. }) => return Err(Error::TooManyLinks { path: name.to_owned() }),
+            other => other?,
+        };
+        let Some(next) = next else {
             return missing(dir, component, left, name);
         };
         if next.is_symlink() && (!left.is_empty() || last == Last::Follow) {
@@ -120,20 +120,10 @@ fn missing(dir: String, component: String, left: Vec<String>, name: &str) -> Res
     Ok(Place { dir, below, found: None })
 }
 
-/// What is at an absolute path, a link in its last component not followed.
+/// What is at an absolute path, a link in its last component not followed; one that leads to itself
+/// is [`Error::TooManyLinks`].
 pub(super) async fn head(shared: &Shared, path: &str) -> Result<Option<Metadata>> {
-    let options = ContainerArchiveInfoOptionsBuilder::default().path(path).build();
-    let call = shared.engine.docker().get_container_archive_info(&shared.id, Some(options));
-    let stat = match shared.engine.call("look up a path in the container", CALL_TIMEOUT, call).await {
-        Ok(stat) => stat,
-        Err(Error::Engine { status: Some(404), .. }) => return Ok(None),
-        // Below a directory without links only a link that leads to itself is answered so, without
-        // a word, because the engine looks where a link leads.
-        Err(Error::Engine { status: Some(500), message, .. }) if message.is_empty() => {
-            return Err(Error::TooManyLinks { path: path.to_owned() });
-        }
-        Err(error) => return Err(error),
-    };
+    let Some(stat) = shared.engine.stat(&shared.id, path).await? else { return Ok(None) };
     let size = u64::try_from(stat.size).unwrap_or(0);
     let modified = stat.modification_time.as_deref().and_then(parse_time).unwrap_or(SystemTime::UNIX_EPOCH);
     Ok(Some(Metadata::new(kind(stat.file_mode), size, permissions(stat.file_mode), modified)))
@@ -175,11 +165,48 @@ fn parse_time(text: &str) -> Option<SystemTime> {
 
 /// What the link at an absolute path holds. The engine's `HEAD` says where it leads instead.
 pub(super) async fn link_target(shared: &Shared, path: &str, name: &str) -> Result<LinkTarget> {
-    let entry = first_entry(shared, path).await?;
+    let entry = match first_entry(shared, path).await {
+        // So the engine refuses a link that leads to itself.
+        Err(refusal @ Error::Engine { status: Some(500), .. }) => {
+            return looping_link(shared, path).await.map(|link| link.1).map_err(|_| refusal);
+        }
+        other => other?,
+    };
     match entry.kind {
         MemberKind::Symlink if !entry.link.is_empty() => Ok(LinkTarget::new(entry.link)),
         _ => Err(Error::NotALink { path: name.to_owned() }),
     }
+}
+
+/// The link at an absolute path that leads to itself, and what it holds.
+///
+/// The engine looks where a link leads before it answers anything about it, but not so for what it
+/// meets in a directory.
+pub(super) async fn looping_link(shared: &Shared, path: &str) -> Result<(Metadata, LinkTarget)> {
+    let (dir, name) = path.rsplit_once('/').unwrap_or_default();
+    let wanted = name.as_bytes().to_vec();
+    let archive = download(shared, &format!("{dir}/."));
+    let reading = consume(archive, move |reader| {
+        let mut archive = TarReader::new(|buf: &mut [u8]| {
+            reader.read(buf).map_err(|error| Error::from_io("read", "an archive", error))
+        });
+        while let Some(entry) = archive.next()? {
+            if entry.kind == MemberKind::Symlink && clean_name(&entry.name)? == wanted {
+                return Ok(Some(entry));
+            }
+        }
+        Ok(None)
+    });
+    let entry = within(SLOW_CALL_TIMEOUT, "looking up a link", reading).await?;
+    let entry = entry.ok_or_else(|| Error::Engine {
+        operation: format!("look up `{}` in the container", path.escape_debug()),
+        status: Some(500),
+        message: "it did not say why".to_owned(),
+    })?;
+    let seconds = u64::try_from(entry.modified.seconds).unwrap_or(0);
+    let modified = SystemTime::UNIX_EPOCH + Duration::new(seconds, entry.modified.nanos);
+    let metadata = Metadata::new(FileKind::Symlink, entry.link.len() as u64, entry.mode & 0o7777, modified);
+    Ok((metadata, LinkTarget::new(entry.link)))
 }
 
 /// The first entry in an archive of the engine.

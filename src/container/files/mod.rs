@@ -4,6 +4,7 @@
 //! user. Where it has none the engine's archive calls are used, which can do less:
 //! [`capabilities`] says what.
 
+mod arrange;
 mod capabilities;
 mod change;
 mod engine_files;
@@ -28,9 +29,11 @@ mod write;
 
 pub(crate) use capabilities::capabilities;
 pub(crate) use change::{create_dir_all, remove, remove_all, rename, set_mode};
+pub(crate) use engine_walk::{Last, resolve};
 pub(crate) use get_archive::get_archive;
 pub(crate) use list::read_dir;
 pub(crate) use lookup::{metadata, read_link, symlink_metadata};
+pub(crate) use paused::{Pause, starts_are_done};
 pub(crate) use put_archive::put_archive;
 pub(crate) use read::open;
 pub(crate) use write::{copy, write};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::container::cleanup;
 use crate::container::engine::{Engine, SLOW_CALL_TIMEOUT};
+use crate::container::launch::in_background;
 use crate::container::monitor::PAUSE_GRACE;
 use crate::container::shared::Shared;
 use crate::error::{Error, GoneReason, Result};
@@ -30,30 +30,23 @@ where
     T: Send + 'static,
     F: Future<Output = Result<T>> + Send + 'static,
 {
-    if shared.is_quiet() {
-        return work.await;
-    }
     let (mut caller, result) = oneshot::channel();
-    let shared = Arc::clone(shared);
-    tokio::spawn(async move {
+    let owner = Arc::clone(shared);
+    shared.execs.tasks.spawn(async move {
+        let shared = owner;
         let gate = shared.pause_gate.write().await;
         if caller.is_closed() {
             return;
         }
-        starts_are_done(&shared).await;
-        let done = match Pause::begin(&shared).await {
-            Err(error) => Some(Err(error)),
-            Ok(pause) => {
-                let done = tokio::select! {
-                    done = work => Some(done),
-                    () = caller.closed() => None,
-                };
-                match pause.end().await {
-                    Ok(()) => done,
-                    Err(error) => done.map(|done| done.and(Err(error))),
-                }
+        let work = async {
+            tokio::select! {
+                biased;
+                () = caller.closed() => None,
+                done = work => Some(done),
             }
         };
+        // Under the gate nothing is started either, so what is quiet needs no pause.
+        let done = if shared.is_quiet() { work.await } else { under_pause(&shared, work).await };
         drop(gate);
         if let Some(done) = done {
             drop(caller.send(done));
@@ -62,35 +55,55 @@ where
     result.await.unwrap_or(Err(Error::Cancelled))
 }
 
-/// Waits until the engine has started every process that it was told to.
+/// Runs `work`, which is [`None`] when nobody waits for it any more, between a pause and its end.
+async fn under_pause<T>(
+    shared: &Arc<Shared>,
+    work: impl Future<Output = Option<Result<T>>>,
+) -> Option<Result<T>> {
+    // One that is still under way is held up by the pause, and does nothing before its end.
+    let _all_done = starts_are_done(shared).await;
+    let pause = match Pause::begin(shared).await {
+        Ok(pause) => pause,
+        Err(error) => return Some(Err(error)),
+    };
+    let done = work.await;
+    match pause.end().await {
+        Ok(()) => done,
+        Err(error) => done.map(|done| done.and(Err(error))),
+    }
+}
+
+/// Waits until the engine has started every process that it was told to; whether it has.
 ///
 /// It answers a start before it does it. One that is caught by a pause keeps a lock in the engine,
 /// behind which a look at the container waits with the container's own lock, and behind that every
 /// archive call.
-async fn starts_are_done(shared: &Shared) {
+pub(crate) async fn starts_are_done(shared: &Shared) -> bool {
     let deadline = Instant::now() + START_GRACE;
-    for exec in shared.execs.take_starts() {
-        while Instant::now() < deadline {
+    for exec in shared.execs.starts() {
+        loop {
             match shared.engine.exec_state(&exec).await {
+                Ok(state) if state.pid.unwrap_or(0) != 0 || state.exit_code.is_some() => break,
+                Err(Error::Engine { status: Some(404), .. }) => break,
                 // Neither a process nor an end: also before the engine has marked it as running.
-                Ok(state) if state.pid.unwrap_or(0) == 0 && state.exit_code.is_none() => {
-                    tokio::time::sleep(START_DELAY).await;
-                }
-                _ => break,
+                _ if Instant::now() >= deadline => return false,
+                _ => tokio::time::sleep(START_DELAY).await,
             }
         }
+        shared.execs.note_started(&exec);
     }
+    true
 }
 
 /// A pause of the workspace itself. One that is not ended, because the runtime shuts down or a call
 /// broke off, is ended in the background.
-struct Pause {
+pub(crate) struct Pause {
     shared: Arc<Shared>,
     is_over: bool,
 }
 
 impl Pause {
-    async fn begin(shared: &Arc<Shared>) -> Result<Pause> {
+    pub(crate) async fn begin(shared: &Arc<Shared>) -> Result<Pause> {
         let deadline = Instant::now() + PAUSE_GRACE;
         loop {
             shared.monitor.own_pauses().begin();
@@ -123,10 +136,11 @@ impl Pause {
         }
     }
 
-    async fn end(self) -> Result<()> {
-        resume(&self.shared.engine, &self.shared.id).await?;
+    /// Ends it; an error when somebody else has ended it before, so that it has held nothing.
+    pub(crate) async fn end(self) -> Result<()> {
+        let was_held = resume(&self.shared.engine, &self.shared.id).await?;
         self.mark_over();
-        Ok(())
+        if was_held { Ok(()) } else { Err(resumed_by_others()) }
     }
 
     fn mark_over(mut self) {
@@ -141,7 +155,8 @@ impl Drop for Pause {
             return;
         }
         let shared = Arc::clone(&self.shared);
-        cleanup::spawn(async move {
+        let owner = Arc::clone(&self.shared);
+        in_background(&owner, async move {
             // A connection of its own: those of the workspace end with their runtime.
             let resumed = match Engine::connect_to(shared.engine.address()).await {
                 Ok(engine) => resume(&engine, &shared.id).await,
@@ -155,10 +170,23 @@ impl Drop for Pause {
     }
 }
 
-async fn resume(engine: &Engine, id: &str) -> Result<()> {
+/// Resumes the container; whether it was paused.
+async fn resume(engine: &Engine, id: &str) -> Result<bool> {
     let resuming = engine.docker().unpause_container(id);
     match engine.call("resume the container", SLOW_CALL_TIMEOUT, resuming).await {
-        Err(Error::Engine { message, .. }) if message.contains("not paused") => Ok(()),
-        other => other,
+        Ok(()) => Ok(true),
+        Err(Error::Engine { message, .. }) if message.contains("not paused") => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn resumed_by_others() -> Error {
+    Error::Engine {
+        operation: "keep the container paused".to_owned(),
+        status: None,
+        message:
+            "somebody else resumed it while its files were in use, and a link may have been swapped in; \
+                  do it again, and leave the pauses of a workspace in use alone"
+                .to_owned(),
     }
 }

@@ -8,7 +8,7 @@ use tokio_util::io::ReaderStream;
 use super::engine_files::upload_error;
 use super::engine_walk::{Last, resolve};
 use super::paused::paused;
-use super::spool::temporary_file;
+use super::spool::Spool;
 use super::tar_emit::{self, Names};
 use super::tar_index::{Bounds, Index, Policy, clean_name, read_index, refused};
 use super::transfer::{consume, produce, upload};
@@ -48,7 +48,7 @@ async fn take_apart(tar: Content, options: UnpackOptions, dir: &WorkspacePath) -
         max_bytes: options.max_bytes.unwrap_or(u64::MAX),
         max_entries: options.max_entries.unwrap_or(u64::MAX),
     };
-    let data = temporary_file().await?;
+    let data = Spool::create().await?;
     let what = dir.as_str().to_owned();
     let failed = |error| Error::from_io("read the archive for", dir.as_str(), error);
     let chunks = ReaderStream::with_capacity(tar.into_reader(), 64 * 1024);
@@ -66,6 +66,10 @@ impl Policy for Strict {
         Ok(Some(name).filter(|name| !name.is_empty()))
     }
 
+    fn place_target(&mut self, raw: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.place(raw)
+    }
+
     fn nameless(&mut self, name: &[u8]) -> Result<()> {
         Err(refused(name, "only a directory can be unpacked as the directory itself"))
     }
@@ -80,21 +84,20 @@ async fn unpack(shared: &Shared, dir: &WorkspacePath, index: Index) -> Result<()
     if place.found.is_some_and(|found| !found.is_dir()) {
         return Err(Error::NotADirectory { path: dir.as_str().to_owned() });
     }
-    let Index { entries, data, bytes } = index;
+    let Index { entries, data, .. } = index;
     let mut entries = plan(shared, &place, entries).await?;
     if entries.is_empty() {
         return Ok(());
     }
     let (target, leaving) = relocate(shared, &place, &mut entries);
-    let len = bytes + entries.len() as u64 * 1024;
     let archive = produce(move |out| {
         let mut out = TarWriter::new(out);
         for entry in &entries {
-            tar_emit::emit(&mut out, entry, &data, Names::Dotted)?;
+            tar_emit::emit(&mut out, entry, data.file(), Names::Dotted)?;
         }
         out.finish().map(drop)
     });
-    let uploaded = upload(shared, &target, len, archive).await;
+    let uploaded = upload(shared, &target, archive).await;
     uploaded.map_err(|error| match upload_error(error, dir.as_str()) {
         Error::ReadOnly { .. } if leaving.is_some() => refused(
             &leaving.unwrap_or_default(),

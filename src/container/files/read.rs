@@ -11,7 +11,6 @@ use tokio_util::io::StreamReader;
 use super::engine_files;
 use super::lookup::parse_facts;
 use super::script::{self, Dropped, Output, script};
-use super::status;
 use crate::container::shared::Shared;
 use crate::error::{Error, Result};
 use crate::files::{FileReader, OpenOptions};
@@ -43,24 +42,13 @@ async fn open_by_script(
         (None, Some(allowed)) => allowed.to_string(),
         (None, None) => "-".to_owned(),
     };
-    let mut attempt = 1;
-    loop {
-        let args = [path.as_str(), offset.as_str(), length.as_str()];
-        let mut running = script::start(shared, script!("read.sh"), &args, false, Dropped::Kill).await?;
-        match running.line().await? {
-            Ok(line) => {
-                let metadata = parse_facts(&line)?;
-                let (output, _) = running.split();
-                let content = content(Arc::clone(shared), output, path.as_str().to_owned());
-                return FileReader::new(path.as_str(), metadata, options, content);
-            }
-            Err(ended) if ended.status == status::RACED && attempt < script::ATTEMPTS => attempt += 1,
-            Err(ended) => {
-                ended.check("open", path.as_str())?;
-                return Err(script::unexpected("a script ended without an answer"));
-            }
-        }
-    }
+    let args = [path.as_str(), offset.as_str(), length.as_str()];
+    let (running, line) =
+        script::begin(shared, script!("read.sh"), &args, false, Dropped::Kill, "open").await?;
+    let metadata = parse_facts(&line)?;
+    let (output, _) = running.split();
+    let content = content(Arc::clone(shared), output, path.as_str().to_owned());
+    FileReader::new(path.as_str(), metadata, options, content)
 }
 
 /// The content of a file as the script sends it. It fails when the workspace is closed or dies, and

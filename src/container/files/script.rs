@@ -122,7 +122,8 @@ pub(super) async fn start(
     shared.execs.note_user(shared.user);
     let target = Target::new(marker, shared.user);
     let target = if dropped == Dropped::TidyUp { target.tidy() } else { target };
-    let launched = launch(shared, Plan { program: shell.clone(), exec, target, nonce: None }, None).await?;
+    let plan = Plan { program: shell.clone(), exec, target, nonce: None, enter: None };
+    let launched = launch(shared, plan, None).await?;
     let RawStreams { id, output, input } = launched.streams;
     let (sender, frames) = mpsc::channel(FRAMES);
     tokio::spawn(pass_on(Arc::clone(shared), launched.leash, output, sender));
@@ -193,9 +194,34 @@ pub(super) async fn answer(
     }
 }
 
+/// Starts a script that says one line before anything else, again when a component was swapped under
+/// it, and returns that line. Without it the script failed at `operation` on `path`, the first of
+/// `args`.
+pub(super) async fn begin(
+    shared: &Arc<Shared>,
+    text: &str,
+    args: &[&str],
+    stdin: bool,
+    dropped: Dropped,
+    operation: &'static str,
+) -> Result<(Running, String)> {
+    let mut attempt = 1;
+    loop {
+        let mut running = start(shared, text, args, stdin, dropped).await?;
+        match running.line().await? {
+            Ok(line) => return Ok((running, line)),
+            Err(ended) if ended.status == status::RACED && attempt < ATTEMPTS => attempt += 1,
+            Err(ended) => {
+                ended.check(operation, args.first().unwrap_or(&""))?;
+                return Err(unexpected("a script ended without an answer"));
+            }
+        }
+    }
+}
+
 impl Running {
     /// The first line of standard output; an error if the script ended instead.
-    pub(super) async fn line(&mut self) -> Result<Result<String, Ended>> {
+    async fn line(&mut self) -> Result<Result<String, Ended>> {
         let line = tokio::time::timeout(SLOW_CALL_TIMEOUT, self.output.line());
         let line = line.await.map_err(|_| Error::Timeout {
             operation: "a script in the container".to_owned(),

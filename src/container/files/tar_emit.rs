@@ -74,6 +74,7 @@ fn copy_at(out: &mut TarWriter<impl Write>, data: &File, mut offset: u64, len: u
 mod tests {
     use std::io::Write as _;
 
+    use super::super::spool::Spool;
     use super::super::tar_index::{Bounds, Policy, clean_name, read_index, refused};
     use super::*;
     use crate::error::{Error, Result};
@@ -84,6 +85,9 @@ mod tests {
     impl Policy for AsIs {
         fn place(&mut self, raw: &[u8]) -> Result<Option<Vec<u8>>> {
             clean_name(raw).map(|name| Some(name).filter(|name| !name.is_empty()))
+        }
+        fn place_target(&mut self, raw: &[u8]) -> Result<Option<Vec<u8>>> {
+            self.place(raw)
         }
         fn nameless(&mut self, name: &[u8]) -> Result<()> {
             Err(refused(name, "nameless"))
@@ -111,7 +115,7 @@ mod tests {
     }
 
     fn index(archive: &[u8]) -> Result<super::super::tar_index::Index> {
-        read_index(archive, tempfile::tempfile().unwrap(), ANY, "t", &mut AsIs)
+        read_index(archive, Spool::new().unwrap(), ANY, "t", &mut AsIs)
     }
 
     #[test]

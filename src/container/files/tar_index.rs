@@ -1,9 +1,8 @@
 //! A tar stream taken apart: what is in it, checked, with the contents in one temporary file.
 
-use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt as _;
 
+use super::spool::Spool;
 use crate::error::{Error, Result};
 use crate::files::escape_bytes;
 use crate::tar::{Member, MemberKind, TarReader, Time};
@@ -12,7 +11,7 @@ use crate::tar::{Member, MemberKind, TarReader, Time};
 pub(super) struct Index {
     pub(super) entries: Vec<Entry>,
     /// The contents of its files, one behind the other.
-    pub(super) data: File,
+    pub(super) data: Spool,
     /// How many bytes of content there are.
     pub(super) bytes: u64,
 }
@@ -55,6 +54,9 @@ pub(super) trait Policy {
     /// The name under which an entry is kept; [`None`] leaves it out.
     fn place(&mut self, raw: &[u8]) -> Result<Option<Vec<u8>>>;
 
+    /// The same for the name that a hard link leads to.
+    fn place_target(&mut self, raw: &[u8]) -> Result<Option<Vec<u8>>>;
+
     /// What becomes of an entry that is no directory and has a name which is left out, or is a
     /// hard link to such a one.
     fn nameless(&mut self, name: &[u8]) -> Result<()>;
@@ -68,39 +70,49 @@ pub(super) fn refused(entry: &[u8], reason: impl Into<String>) -> Error {
     Error::Archive { entry: escape_bytes(entry), reason: reason.into() }
 }
 
-/// Reads an archive to its end. `what` names it in errors.
+/// What an archive holds, read to its end. `what` names it in errors.
 pub(super) fn read_index(
-    mut reader: impl Read,
-    data: File,
+    reader: impl Read,
+    data: Spool,
     bounds: Bounds,
     what: &str,
     policy: &mut dyn Policy,
 ) -> Result<Index> {
-    let too_large = |limit| Error::TooLarge { path: what.to_owned(), limit };
-    let mut archive = TarReader::new(|buf: &mut [u8]| reader.read(buf).map_err(broken));
-    let mut entries = Vec::new();
-    let mut bytes = 0u64;
-    while let Some(member) = archive.next()? {
-        let Some(mut taken) = take(&member, policy)? else { continue };
-        if let EntryKind::File { offset, len } = &mut taken.kind {
-            *offset = bytes;
-            bytes = bytes.checked_add(*len).ok_or_else(|| too_large(bounds.max_bytes))?;
-            if bytes > bounds.max_bytes {
-                return Err(too_large(bounds.max_bytes));
+    let mut index = Index { entries: Vec::new(), data, bytes: 0 };
+    index.add(reader, bounds, what, policy)?;
+    Ok(index)
+}
+
+impl Index {
+    /// Adds what another archive holds; the bounds are those of both.
+    pub(super) fn add(
+        &mut self,
+        mut reader: impl Read,
+        bounds: Bounds,
+        what: &str,
+        policy: &mut dyn Policy,
+    ) -> Result<()> {
+        let too_large = |limit| Error::TooLarge { path: what.to_owned(), limit };
+        let mut archive = TarReader::new(|buf: &mut [u8]| reader.read(buf).map_err(broken));
+        while let Some(member) = archive.next()? {
+            let Some(mut taken) = take(&member, policy)? else { continue };
+            if let EntryKind::File { offset, len } = &mut taken.kind {
+                *offset = self.bytes;
+                self.bytes = self.bytes.checked_add(*len).ok_or_else(|| too_large(bounds.max_bytes))?;
+                if self.bytes > bounds.max_bytes {
+                    return Err(too_large(bounds.max_bytes));
+                }
+                let start = *offset;
+                // The holes of a sparse file are not among its data.
+                archive.data(&member, |at, piece| self.data.write_at(piece, start + at))?;
             }
-            let start = *offset;
-            // Holes stay holes in the temporary file, and are zeros when it is read.
-            archive.data(&member, |at, piece| {
-                data.write_all_at(piece, start + at).map_err(|error| spool_error(&member.name, error))
-            })?;
+            self.entries.push(taken);
+            if self.entries.len() as u64 > bounds.max_entries {
+                return Err(too_large(bounds.max_entries));
+            }
         }
-        entries.push(taken);
-        if entries.len() as u64 > bounds.max_entries {
-            return Err(too_large(bounds.max_entries));
-        }
+        self.data.set_len(self.bytes)
     }
-    data.set_len(bytes).map_err(|error| spool_error(b"", error))?;
-    Ok(Index { entries, data, bytes })
 }
 
 /// The entry without its content; [`None`] for one that is left out.
@@ -122,7 +134,7 @@ fn take(member: &Member, policy: &mut dyn Policy) -> Result<Option<Entry>> {
         MemberKind::File => EntryKind::File { offset: 0, len: member.size },
         MemberKind::Directory => EntryKind::Directory,
         MemberKind::Symlink => EntryKind::Symlink(member.link.clone()),
-        MemberKind::HardLink => match policy.place(&member.link) {
+        MemberKind::HardLink => match policy.place_target(&member.link) {
             Ok(Some(target)) => EntryKind::HardLink(target),
             Ok(None) => return policy.nameless(raw).map(|()| None),
             Err(Error::Archive { reason, .. }) => {
@@ -169,8 +181,4 @@ pub(super) fn clean_name(raw: &[u8]) -> Result<Vec<u8>> {
 
 fn broken(error: io::Error) -> Error {
     refused(b"", format!("it is no whole, uncompressed tar archive: {error}"))
-}
-
-fn spool_error(name: &[u8], error: io::Error) -> Error {
-    Error::from_io("spool the archive entry", &escape_bytes(name), error)
 }

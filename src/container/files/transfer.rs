@@ -3,12 +3,15 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bollard::query_parameters::{DownloadFromContainerOptionsBuilder, UploadToContainerOptionsBuilder};
 use bytes::{Buf as _, Bytes};
 use futures::{Stream, StreamExt as _, stream};
-use tokio::sync::mpsc;
+use tokio::io::AsyncRead;
+use tokio::sync::{mpsc, watch};
+use tokio_util::io::StreamReader;
 
 use crate::container::engine::SLOW_CALL_TIMEOUT;
 use crate::container::shared::Shared;
@@ -19,13 +22,9 @@ const CHUNKS: usize = 4;
 
 const CHUNK: usize = 64 * 1024;
 
-/// The slowest transfer, in bytes a second, that is not taken for a hang.
-const SLOWEST: u64 = 1 << 20;
-
-/// How long a transfer of `len` bytes may take.
-pub(super) fn bound(len: u64) -> Duration {
-    SLOW_CALL_TIMEOUT + Duration::from_secs(len / SLOWEST)
-}
+/// How long a transfer may go without a byte before it is taken for stuck. One that moves has no
+/// bound, however slow it is.
+const STALL: Duration = Duration::from_secs(60);
 
 /// The archive of an absolute path. The engine holds the container's lock until it is read or
 /// dropped.
@@ -36,22 +35,62 @@ pub(super) fn download(
     let engine = shared.engine.clone();
     let options = DownloadFromContainerOptionsBuilder::default().path(path).build();
     let chunks = engine.docker().download_from_container(&shared.id, Some(options)).boxed();
-    chunks.map(move |chunk| chunk.map_err(|error| engine.error("read from the container", error))).boxed()
+    let chunks =
+        chunks.map(move |chunk| chunk.map_err(|error| engine.error("read from the container", error)));
+    until_stuck(chunks.boxed()).boxed()
+}
+
+/// The chunks up to the first that does not come in time, which is [`Error::Timeout`].
+fn until_stuck(
+    chunks: impl Stream<Item = Result<Bytes>> + Send + Unpin + 'static,
+) -> impl Stream<Item = Result<Bytes>> + Send + 'static {
+    stream::unfold(Some(chunks), |chunks| async move {
+        let mut chunks = chunks?;
+        match tokio::time::timeout(STALL, chunks.next()).await {
+            Ok(chunk) => chunk.map(|chunk| (chunk, Some(chunks))),
+            Err(_) => Some((Err(stuck("to send the next bytes")), None)),
+        }
+    })
+}
+
+fn stuck(what: &str) -> Error {
+    Error::Timeout { operation: format!("waiting for the engine {what}"), after: STALL }
 }
 
 /// Unpacks an archive in the directory `dir`.
 pub(super) async fn upload(
     shared: &Shared,
     dir: &str,
-    len: u64,
     archive: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
 ) -> Result<()> {
     let options =
         UploadToContainerOptionsBuilder::default().path(dir).no_overwrite_dir_non_dir("true").build();
+    let (sender, taken) = watch::channel(());
+    let archive = archive.inspect(move |_| {
+        sender.send_replace(());
+    });
     let body = bollard::body_try_stream(archive);
-    let docker = shared.engine.docker();
-    let uploading = docker.upload_to_container(&shared.id, Some(options), body);
-    shared.engine.call("write to the container", bound(len), uploading).await
+    let mut uploading = pin!(shared.engine.docker().upload_to_container(&shared.id, Some(options), body));
+    tokio::select! {
+        biased;
+        done = &mut uploading => {
+            return done.map_err(|error| shared.engine.error("write to the container", error));
+        }
+        all = all_taken(taken) => all?,
+    }
+    // The engine still unpacks the end of it.
+    shared.engine.call("write to the container", SLOW_CALL_TIMEOUT, uploading).await
+}
+
+/// Waits until nothing more is sent; [`Error::Timeout`] when nothing was for too long.
+async fn all_taken(mut taken: watch::Receiver<()>) -> Result<()> {
+    loop {
+        match tokio::time::timeout(STALL, taken.changed()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return Ok(()),
+            Err(_) => return Err(stuck("to take the next bytes")),
+        }
+    }
 }
 
 /// Lets `read` read `chunks` on a thread that may block, and returns what it made of them. An error
@@ -175,20 +214,56 @@ pub(super) async fn first_bytes(shared: &Shared, path: &str) -> Result<VecDeque<
     const ENOUGH: usize = 32 * 1024;
     let mut chunks = download(shared, path);
     let mut head = VecDeque::new();
-    let reading = async {
-        while head.len() < ENOUGH {
-            match chunks.next().await.transpose()? {
-                Some(chunk) => head.extend(chunk),
-                None => break,
-            }
+    while head.len() < ENOUGH {
+        match chunks.next().await.transpose()? {
+            Some(chunk) => head.extend(chunk),
+            None => break,
         }
-        Ok(())
-    };
-    match tokio::time::timeout(SLOW_CALL_TIMEOUT, reading).await {
-        Ok(done) => done.map(|()| head),
-        Err(_) => Err(Error::Timeout {
-            operation: "reading from the container".to_owned(),
-            after: SLOW_CALL_TIMEOUT,
-        }),
+    }
+    Ok(head)
+}
+
+/// What `chunks` give for as long as the workspace is open: what was spooled would outlive it.
+pub(super) fn while_open(
+    shared: Arc<Shared>,
+    chunks: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+) -> impl AsyncRead + Send + 'static {
+    let chunks = chunks.map(move |chunk| {
+        shared.monitor.check_open()?;
+        chunk
+    });
+    StreamReader::new(Box::pin(chunks))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_transfer_that_moves_goes_on_and_a_stuck_one_ends() {
+        let slow = stream::iter(0..10).then(|_| async {
+            tokio::time::sleep(STALL - Duration::from_secs(1)).await;
+            Ok(Bytes::from_static(b"x"))
+        });
+        let chunks = until_stuck(slow.chain(stream::pending()).boxed()).collect::<Vec<_>>().await;
+        assert_eq!(chunks.len(), 11);
+        assert!(chunks[..10].iter().all(Result::is_ok));
+        assert!(matches!(chunks[10], Err(Error::Timeout { after: STALL, .. })));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_upload_that_moves_goes_on_and_a_stuck_one_ends() {
+        let (sender, taken) = watch::channel(());
+        let sending = async move {
+            for _ in 0..10 {
+                tokio::time::sleep(STALL - Duration::from_secs(1)).await;
+                sender.send_replace(());
+            }
+            sender
+        };
+        let (sender, all) = tokio::join!(sending, all_taken(taken.clone()));
+        assert!(matches!(all, Err(Error::Timeout { after: STALL, .. })), "{all:?}");
+        drop(sender);
+        all_taken(taken).await.unwrap();
     }
 }

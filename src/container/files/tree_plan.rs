@@ -6,16 +6,13 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::capabilities::hidden;
 use super::engine_files::time;
-use super::engine_walk::{Place, first_entry, head, link_target};
+use super::engine_walk::{Place, first_entry, head, link_target, looping_link};
 use super::tar_index::{Entry, EntryKind, refused};
-use crate::container::lookup::join;
+use crate::container::lookup::{MAX_LINKS, join};
 use crate::container::shared::Shared;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::{FileKind, escape_bytes};
 use crate::tar::Time;
-
-/// How many links are followed before they count as a loop, as in Linux.
-const MAX_LINKS: usize = 40;
 
 /// How many directories are looked up at the same time.
 const AT_ONCE: usize = 16;
@@ -71,6 +68,16 @@ pub(super) async fn plan(shared: &Shared, place: &Place, entries: Vec<Entry>) ->
     plan.look_ahead(&entries).await?;
     for entry in entries {
         plan.add(entry).await?;
+    }
+    for Entry { name, kind, .. } in &plan.entries {
+        let linked = match kind {
+            EntryKind::HardLink(target) => Some(target),
+            _ => None,
+        };
+        for name in [Some(name), linked].into_iter().flatten() {
+            let root = shared.root.trim_end_matches('/').as_bytes();
+            hidden(shared, [root, b"/", name].concat())?;
+        }
     }
     Ok(plan.entries)
 }
@@ -262,7 +269,14 @@ fn absolute(shared: &Shared, path: &Real) -> Result<String> {
 async fn look_up(shared: &Shared, path: &Real) -> Result<There> {
     let absolute = absolute(shared, path)?;
     hidden(shared, &absolute)?;
-    let Some(found) = head(shared, &absolute).await? else { return Ok(There::Nothing) };
+    let found = match head(shared, &absolute).await {
+        Err(Error::TooManyLinks { .. }) => {
+            let (_, target) = looping_link(shared, &absolute).await?;
+            return Ok(There::Link(target.as_bytes().to_vec()));
+        }
+        other => other?,
+    };
+    let Some(found) = found else { return Ok(There::Nothing) };
     Ok(match found.kind {
         FileKind::Directory => There::Directory,
         FileKind::Symlink => {

@@ -29,13 +29,11 @@ pub(super) fn relocate(shared: &Shared, place: &Place, entries: &mut [Entry]) ->
         }
         base.clone_from(&place.dir);
     }
-    // As the archive has it, also below directories that are missing so far.
-    let missing = place.below.join("/");
-    let in_archive = |name: &[u8]| {
-        let below = name.strip_prefix(missing.as_bytes()).and_then(|rest| rest.strip_prefix(b"/"));
-        below.unwrap_or(name).to_vec()
-    };
-    let leaving = entries.iter().find(|entry| leaves(&base, entry)).map(|entry| in_archive(&entry.name));
+    let leaving = entries.iter().find(|entry| leaves(&base, entry)).map(|entry| {
+        // In the archive it is below the directory that was asked for, which may be missing.
+        let missing: String = place.below.iter().map(|name| format!("{name}/")).collect();
+        entry.name.strip_prefix(missing.as_bytes()).unwrap_or(&entry.name).to_vec()
+    });
     if leaving.is_some() {
         let above = base.trim_matches('/');
         let above = if above.is_empty() { Vec::new() } else { format!("{above}/").into_bytes() };

@@ -7,11 +7,11 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use super::engine_files;
 use super::script::{self, Dropped, Input, Output, Running, script, unexpected};
 use super::spool::{self, Sized};
-use super::status;
 use crate::container::shared::Shared;
 use crate::error::{Error, Result};
 use crate::files::{Content, WriteMethod, WriteOptions, Written};
 use crate::path::WorkspacePath;
+use crate::random::random_hex;
 
 /// How much of the content is in memory at once.
 const CHUNK: usize = 64 * 1024;
@@ -42,18 +42,7 @@ async fn write_by_script(
     let parents = if options.parents { "make" } else { "keep" };
     let temporary = temporary_name();
     let args = [path.as_str(), mode.as_str(), parents, temporary.as_str()];
-    let mut attempt = 1;
-    let (running, ready) = loop {
-        let mut running = script::start(shared, WRITE, &args, true, Dropped::TidyUp).await?;
-        match running.line().await? {
-            Ok(line) => break (running, line),
-            Err(ended) if ended.status == status::RACED && attempt < script::ATTEMPTS => attempt += 1,
-            Err(ended) => {
-                ended.check("write", path.as_str())?;
-                return Err(unexpected("a script ended without an answer"));
-            }
-        }
-    };
+    let (running, ready) = script::begin(shared, WRITE, &args, true, Dropped::TidyUp, "write").await?;
     let content = match ready.as_str() {
         "ready" => spool::sized(content, path.as_str()).await?,
         // Once the old content is cut, a content that fails could not be taken back.
@@ -163,7 +152,7 @@ fn parse_written(said: &str) -> Result<Written> {
 
 /// A name that nothing else has.
 fn temporary_name() -> String {
-    format!(".{:032x}.tmp", super::change::random())
+    format!(".{}.tmp", random_hex())
 }
 
 pub(crate) async fn copy(shared: &Arc<Shared>, from: &WorkspacePath, to: &WorkspacePath) -> Result<Written> {

@@ -1,12 +1,12 @@
-# Signals every process of one command, and tells which are left and in how many rounds it met any.
+# Signals every process of some commands, and tells which are left and in how many rounds it met any.
 #
-# Arguments: a signal number, a needle that the environment of those processes holds, and then
-# known processes as `pid:start`. Also meant are all descendants of such a process and all members of
+# Arguments: a signal number, needles with spaces between them, one of which the environment of those
+# processes holds, and then known processes as `pid:start`. Also meant are all descendants of such a process and all members of
 # its session and process group. Signal 9 is sent until none is left or many rounds have made no
 # end of it, so that one which forks meanwhile is caught as well; any other is sent once.
 #
 # Only builtins are used: at the container's limit on processes nothing could be forked.
-signal=$1 needle=$2
+signal=$1 needles=$2
 shift 2
 known=" $* "
 # These are kept from round to round: what forked as its parent died is still in its session.
@@ -37,12 +37,14 @@ scan() {
     done
 }
 
-# Whether the environment of process $1 holds the needle; reading drops the zero bytes in it.
+# Whether the environment of process $1 holds a needle; reading drops the zero bytes in it.
 marked() {
     while IFS= read -r line || [ -n "$line" ]; do
-        case $line in
-        *"$needle"*) return 0 ;;
-        esac
+        for needle in $needles; do
+            case $line in
+            *"$needle"*) return 0 ;;
+            esac
+        done
     done <"/proc/$1/environ"
     return 1
 }

@@ -7,11 +7,12 @@ use std::time::Duration;
 use rustix::fs::{CWD, FileType, Mode, OFlags, mkdirat, mknodat, openat};
 
 use super::super::LocalWorkspace;
-use super::super::test_support::{eventually, running};
+use super::super::test_support::running;
 use super::{Fixture, path};
 use crate::command::Command;
 use crate::environment::Environment;
 use crate::error::Error;
+use crate::eventually::eventually;
 use crate::files::FileKind;
 use crate::workspace::Workspace as _;
 
@@ -47,10 +48,11 @@ async fn a_temporary_workspace_is_private_and_goes_with_its_owner() {
         .env("PATH", "/usr/bin:/bin")
         .output_limit(0);
     dropped.exec(left).await.unwrap();
-    eventually(Duration::from_secs(5), || running(&marker) == 1 && root.join("late").exists()).await;
+    let begun = || async { (running(&marker), root.join("late").exists()) };
+    eventually(Duration::from_secs(5), begun, |begun| *begun == (1, true)).await;
     // Also where there is no runtime.
     std::thread::spawn(move || drop(dropped)).join().unwrap();
-    eventually(Duration::from_secs(8), || !root.exists()).await;
+    eventually(Duration::from_secs(8), || async { root.exists() }, |there| !there).await;
     assert_eq!(running(&marker), 0);
 }
 

@@ -5,8 +5,10 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use agentworkspace::EngineDetails;
+use agentworkspace::container::Engine;
 use bollard::Docker;
-use bollard::models::{SystemInfo, SystemVersion};
+use bollard::models::SystemInfo;
 
 use super::check::Check;
 
@@ -23,7 +25,7 @@ const NO_DISK: u64 = 512 << 20;
 /// An engine that answered.
 pub(crate) struct Reached {
     pub(crate) info: SystemInfo,
-    version: SystemVersion,
+    details: EngineDetails,
     /// Whether its files are on this machine.
     is_here: bool,
 }
@@ -41,22 +43,19 @@ pub(crate) async fn reach() -> (Option<Reached>, Vec<Check>) {
         return (None, vec![unreachable(Path::new(socket), from, &error)]);
     }
     let asked = async {
+        let details = Engine::connect_to(&address).await?.details().await?;
+        // What only this command asks for is in no type of the library.
         let docker = Docker::connect_with_host(&address)?.negotiate_version().await?;
-        Ok::<_, bollard::errors::Error>((docker.info().await?, docker.version().await?))
+        Ok::<_, anyhow::Error>((docker.info().await?, details))
     };
     match tokio::time::timeout(PATIENCE, asked).await {
-        Ok(Ok((info, version))) => {
-            let is_podman = version.components.iter().flatten().any(|part| part.name.contains("Podman"));
-            let found = format!(
-                "{} {} at {address} ({from})",
-                if is_podman { "podman" } else { "docker" },
-                version.version.as_deref().unwrap_or("of unknown version"),
-            );
+        Ok(Ok((info, details))) => {
+            let found = format!("{} {} at {address} ({from})", details.name, details.version);
             let is_here = socket.is_some();
-            (Some(Reached { info, version, is_here }), vec![Check::ok(NAME, found)])
+            (Some(Reached { info, details, is_here }), vec![Check::ok(NAME, found)])
         }
         Ok(Err(error)) => {
-            let found = format!("{address} ({from}) does not answer as an engine: {error}");
+            let found = format!("{address} ({from}): {error:#}");
             (None, vec![Check::fail(NAME, found, "set DOCKER_HOST to the address of an engine")])
         }
         Err(_) => {
@@ -90,8 +89,7 @@ fn unreachable(socket: &Path, from: &str, error: &io::Error) -> Check {
 
 /// Checks an engine that answered.
 pub(crate) fn checks(reached: &Reached) -> Vec<Check> {
-    let mut checks = vec![api(&reached.version), platform(&reached.info)];
-    checks.push(storage(&reached.info));
+    let mut checks = vec![api(&reached.details), platform(&reached.info), storage(&reached.details)];
     if reached.is_here
         && let Some(disk) = disk(&reached.info)
     {
@@ -100,8 +98,8 @@ pub(crate) fn checks(reached: &Reached) -> Vec<Check> {
     checks
 }
 
-fn api(version: &SystemVersion) -> Check {
-    let api = version.api_version.as_deref().unwrap_or_default();
+fn api(details: &EngineDetails) -> Check {
+    let api = details.api_version.as_str();
     let parsed = api.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
     match parsed {
         Some(found) if found >= MIN_API => Check::ok("api", format!("version {api}")),
@@ -126,18 +124,10 @@ fn platform(info: &SystemInfo) -> Check {
     }
 }
 
-fn storage(info: &SystemInfo) -> Check {
-    let driver = info.driver.as_deref().unwrap_or_default();
-    let backing = info.driver_status.iter().flatten().find_map(|pair| match pair.as_slice() {
-        [name, value] if name == "Backing Filesystem" => Some(value.as_str()),
-        _ => None,
-    });
-    let found = match backing {
-        Some(backing) => format!("{driver} on {backing}"),
-        None => driver.to_owned(),
-    };
-    match driver {
-        "vfs" => Check::warn(
+fn storage(details: &EngineDetails) -> Check {
+    let found = details.storage.clone();
+    match details.storage.split_whitespace().next() {
+        Some("vfs") => Check::warn(
             "storage",
             format!("{found}, which copies every layer"),
             "configure overlay2 (`\"storage-driver\": \"overlay2\"` in the engine's daemon.json)",
@@ -174,8 +164,9 @@ mod tests {
             ("1.40", Verdict::Fail),
             ("", Verdict::Fail),
         ] {
-            let version = SystemVersion { api_version: Some(version.to_owned()), ..Default::default() };
-            assert_eq!(api(&version).verdict, verdict, "{version:?}");
+            let mut details = EngineDetails::default();
+            details.api_version = version.to_owned();
+            assert_eq!(api(&details).verdict, verdict, "{version:?}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod confinement;
 mod operations;
+mod pauses;
 mod races;
 mod rig;
 mod trees;

@@ -1,6 +1,6 @@
 //! What each operation does where nobody is in its way.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use super::rig::{Image, Rig, SHELL_RIGS, path};
 use crate::container::files;
@@ -302,6 +302,13 @@ async fn files_are_reached_without_a_shell() {
         files::create_dir_all(shared, &path("ld/x/y")).await.unwrap();
         assert_eq!(files::copy(shared, &path("l"), &path("d/copy")).await.unwrap().bytes, 3);
         assert_eq!(code(files::copy(shared, &path("l"), &path("f")).await.map(drop)), "invalid_argument");
+        rig.sh("ln -s loop loop; touch -h -d @1600000000 loop");
+        let link = files::symlink_metadata(shared, &path("loop")).await.unwrap();
+        assert_eq!((link.kind, link.size), (FileKind::Symlink, 4));
+        assert_eq!(link.modified, UNIX_EPOCH + Duration::from_secs(1_600_000_000));
+        assert_eq!(files::read_link(shared, &path("loop")).await.unwrap().as_bytes(), b"loop");
+        assert_eq!(code(files::metadata(shared, &path("loop")).await.map(drop)), "too_many_links");
+        assert_eq!(code(write(&rig, "loop/x", "x").await.map(drop)), "too_many_links");
         let page = files::read_dir(shared, &path("ld"), ListOptions::default()).await.unwrap();
         let names: Vec<_> = page.entries.iter().map(|entry| (entry.name.escaped(), entry.kind)).collect();
         assert_eq!(names, [("copy".to_owned(), FileKind::File), ("x".to_owned(), FileKind::Directory)]);

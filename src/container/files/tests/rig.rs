@@ -96,7 +96,7 @@ struct Made(String);
 
 impl Drop for Made {
     fn drop(&mut self) {
-        let _ = Command::new("docker").args(["rm", "-f", &self.0]).stdout(Stdio::null()).status();
+        let _ = Command::new("docker").args(["rm", "-fv", &self.0]).stdout(Stdio::null()).status();
     }
 }
 
@@ -123,7 +123,7 @@ fn sh_in(id: &str, image: Image, user: &str, script: &str) -> String {
     docker(&args)
 }
 
-const APPLETS: &str = "for a in mkdir chown chmod ln mv rm cat mkfifo stat ls tar readlink head sleep find; do \
+const APPLETS: &str = "for a in mkdir chown chmod ln mv rm cat mkfifo stat ls tar readlink head sleep find touch dd; do \
      eval \"$a() { /busybox $a \\\"\\$@\\\"; }\"; done";
 
 fn docker(args: &[&str]) -> String {

@@ -169,3 +169,70 @@ async fn an_archive_that_leaves_is_refused_whole() {
         assert_eq!(rig.sh("ls -A /work/out; cat dir/keep"), "secret\nx");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_on_a_tmpfs_is_taken_for_empty_or_lost() {
+    let mounts = ["--tmpfs", "/work/root/a/tm//", "--mount", "type=tmpfs,target=/work/root/b"];
+    for image in [Image::Debian, Image::Scratch] {
+        let rig = Rig::new(image, "0:0", &mounts).await;
+        rig.sh("printf x >a/tm/f; printf x >b/f; printf kept >a/g; ln -s b in; mkdir c");
+        let unsupported = |result: Result<()>, name: &str| match result {
+            Err(Error::Unsupported { reason, .. }) => assert!(reason.contains(name), "{image:?}: {reason}"),
+            other => panic!("{image:?} {name}: {other:?}"),
+        };
+        let all = ArchiveOptions::default;
+        unsupported(get(&rig, ".", all()).await.map(drop), "`a/tm`, `b`");
+        unsupported(get(&rig, ".", all().exclude("b")).await.map(drop), "exclude `a/tm`");
+        unsupported(get(&rig, "a", all().exclude("tm/**")).await.map(drop), "exclude `tm`");
+        unsupported(get(&rig, "a/tm", all()).await.map(drop), "`/work/root/a/tm`");
+        unsupported(get(&rig, "in", all()).await.map(drop), "`/work/root/b`");
+        let names = |found: Vec<(String, String)>| found.into_iter().map(|entry| entry.0).collect::<Vec<_>>();
+        let found = get(&rig, ".", all().exclude("b").exclude("**/tm")).await.unwrap();
+        assert_eq!(names(found), ["a/", "a/g", "c/", "in"]);
+        assert_eq!(names(get(&rig, ".", all().exclude("a").exclude("b")).await.unwrap()), ["c/", "in"]);
+        assert!(get(&rig, "c", all()).await.unwrap().is_empty());
+        for (dir, name, kind) in [
+            (".", "a/tm/x", 'f'),
+            (".", "b", 'd'),
+            ("a", "tm/d/x", 'f'),
+            ("b", "x", 'f'),
+            ("b/new", "x", 'f'),
+            (".", "in/x", 'f'),
+            (".", "in/x", 'l'),
+        ] {
+            let value = if kind == 'd' { "" } else { "lost" };
+            let tar = tar(&[("first", 'f', "x"), (name, kind, value)]);
+            unsupported(put(&rig, dir, tar).await.map(drop), "mounted at");
+        }
+        let link = tar(&[("first", 'f', "x"), ("hard", 'h', "b/f")]);
+        unsupported(put(&rig, ".", link).await.map(drop), "mounted at");
+        assert_eq!(rig.sh("ls; ls a/tm b"), "a\nb\nc\nin\na/tm:\nf\n\nb:\nf\n");
+        put(&rig, ".", tar(&[("a/new", 'f', "x")])).await.unwrap();
+        assert_eq!(rig.sh("cat a/new"), "x");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tmpfs_behind_a_link_of_the_image_is_known_where_it_is() {
+    let rig = Rig::new(Image::Debian, "0:0", &["--tmpfs", "/var/run/./x"]).await;
+    assert_eq!(rig.root_sh("grep -c ' /run/x tmpfs ' /proc/mounts"), "1\n");
+    let hidden = &rig.shared.hidden_mounts;
+    assert!(hidden.iter().any(|path| path == "/run/x"), "{hidden:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn volumes_and_bind_mounts_are_in_the_tree() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("f"), "from the host").unwrap();
+    let bind = format!("{}:/work/root/d/bind", host.path().display());
+    let rig = Rig::new(Image::Scratch, "0:0", &["-v", "/work/root/vol", "-v", &bind]).await;
+    rig.sh("printf volume >vol/f; printf x | dd of=sparse bs=1 seek=8388608 2>&1");
+    let found: BTreeMap<_, _> =
+        get(&rig, ".", ArchiveOptions::default()).await.unwrap().into_iter().collect();
+    assert_eq!((found["vol/f"].as_str(), found["d/bind/f"].as_str()), ("volume", "from the host"));
+    let sparse = &found["sparse"];
+    assert!(sparse.len() == 8_388_609 && sparse.ends_with("\0x") && sparse.starts_with('\0'));
+    put(&rig, ".", tar(&[("vol/new", 'f', "1"), ("d/bind/new", 'f', "2")])).await.unwrap();
+    assert_eq!(rig.sh("cat vol/new d/bind/new"), "12");
+    assert_eq!(std::fs::read_to_string(host.path().join("new")).unwrap(), "2");
+}

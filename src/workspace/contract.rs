@@ -1,18 +1,17 @@
 //! The contract that every backend keeps.
 
 use std::fmt::Debug;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use crate::capabilities::Capabilities;
 use crate::command::Command;
-use crate::descriptor::{Descriptor, Details, Kind};
+use crate::descriptor::{Descriptor, Details};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::files::{
-    ArchiveOptions, ArchiveReader, ArchiveReport, Content, DirEntry, DirPage, FileReader, LinkTarget,
-    ListOptions, Metadata, OpenOptions, UnpackOptions, WriteOptions, Written,
+    ArchiveOptions, ArchiveReader, ArchiveReport, Content, DirPage, FileReader, LinkTarget, ListOptions,
+    Metadata, OpenOptions, UnpackOptions, WriteOptions, Written,
 };
 use crate::output::Output;
 use crate::path::WorkspacePath;
@@ -25,9 +24,10 @@ use crate::process::Process;
 /// Every name is a [`WorkspacePath`], so a malformed one never gets here. Links inside the root
 /// are followed, an absolute one excepted. A name that leaves the root through a link in any component is
 /// [`Error::OutsideWorkspace`], for every operation; so is one through an absolute link, even if
-/// its target is inside. With [`Capabilities::confined_under_races`], and for a command's directory
-/// [`Capabilities::command_dir_confined_under_races`], that holds while another
-/// process swaps directories for links: what is outside is never read, changed, made or removed.
+/// its target is inside. With [`Capabilities::confined_under_races`] that holds while another
+/// process swaps directories for links: what is outside is never read, changed, made or removed. A
+/// command's directory is never outside, whatever is swapped; where that cannot be made certain, as
+/// [`Capabilities::command_dir_beside_processes`] says, the command is refused.
 ///
 /// # Errors
 ///
@@ -49,7 +49,7 @@ use crate::process::Process;
 /// # Implementing
 ///
 /// There are no default bodies, and a wrapper must forward every method; a minor version may add
-/// some. Convenience lives in [`WorkspaceExt`]. The suite in `conformance` checks each sentence
+/// some. Convenience lives in [`WorkspaceExt`](crate::WorkspaceExt). The suite in `conformance` checks each sentence
 /// here.
 #[async_trait]
 pub trait Workspace: Debug + Send + Sync + 'static {
@@ -77,7 +77,8 @@ pub trait Workspace: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], [`Error::IsADirectory`], [`Error::NotAFile`], [`Error::TooLarge`].
+    /// [`Error::NotFound`], [`Error::IsADirectory`], [`Error::NotAFile`], [`Error::TooLarge`]; in a
+    /// container without a shell also [`Error::SpoolFull`].
     async fn open(&self, path: &WorkspacePath, options: OpenOptions) -> Result<FileReader>;
 
     /// What a name stands for, following links.
@@ -103,7 +104,8 @@ pub trait Workspace: Debug + Send + Sync + 'static {
 
     /// A page of a directory: the smallest names after [`ListOptions::after`], sorted by their
     /// bytes, each with its kind. A name that is not UTF-8 is there with its raw bytes. A link to
-    /// a directory is followed. Memory is bounded by [`ListOptions::limit`].
+    /// a directory is followed. Memory is bounded by [`ListOptions::limit`]. A container without a
+    /// shell lists no sockets, which [`metadata`](Self::metadata) finds by their names.
     ///
     /// # Errors
     ///
@@ -129,7 +131,8 @@ pub trait Workspace: Debug + Send + Sync + 'static {
     /// # Errors
     ///
     /// [`Error::IsADirectory`], [`Error::NotAFile`], [`Error::NotFound`] without parents,
-    /// [`Error::StorageFull`], [`Error::InvalidArgument`] for a mode above `0o7777`.
+    /// [`Error::StorageFull`], [`Error::SpoolFull`], [`Error::InvalidArgument`] for a mode above
+    /// `0o7777`.
     async fn write(&self, path: &WorkspacePath, content: Content, options: WriteOptions) -> Result<Written>;
 
     /// Removes a file, a link (not its target) or an empty directory.
@@ -198,7 +201,9 @@ pub trait Workspace: Debug + Send + Sync + 'static {
     /// # Errors
     ///
     /// [`Error::Archive`] naming the entry; [`Error::StorageFull`]; [`Error::TooLarge`] past the
-    /// bounds in `options`.
+    /// bounds in `options`. Of a container, also [`Error::Unsupported`] for an entry on a mount that
+    /// archives do not reach, [`Error::SpoolFull`], and [`Error::Timeout`] when nothing moves for a
+    /// minute.
     async fn put_archive(
         &self,
         dir: &WorkspacePath,
@@ -216,7 +221,9 @@ pub trait Workspace: Debug + Send + Sync + 'static {
     /// # Errors
     ///
     /// [`Error::NotFound`], [`Error::InvalidArgument`] for a malformed pattern; while reading,
-    /// [`Error::TooLarge`] and [`Error::Changed`].
+    /// [`Error::TooLarge`] and [`Error::Changed`]. Of a container, also [`Error::Unsupported`] for a
+    /// tree with a mount in it that archives do not reach and [`ArchiveOptions::exclude`] does not
+    /// leave out, [`Error::SpoolFull`], and [`Error::Timeout`] when nothing moves for a minute.
     async fn get_archive(&self, path: &WorkspacePath, options: ArchiveOptions) -> Result<ArchiveReader>;
 
     /// Runs a command to its end, in its own session and process group.
@@ -274,6 +281,10 @@ pub trait Starter: Workspace {
     /// Before anything starts: [`Error::InvalidArgument`] for no program and for
     /// [`Command::stdin`], [`Error::OutsideWorkspace`] for the directory, [`Error::Cancelled`],
     /// [`Error::Closed`]. [`Error::Spawn`] when it could not be started.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before it is done, what was started gets SIGKILL.
     async fn start(&self, command: Command) -> Result<Process>;
 }
 
@@ -283,6 +294,10 @@ pub trait Starter: Workspace {
 ///
 /// Those of [`Starter::start`]; [`Error::Unsupported`] naming the kind of workspace when it is no
 /// [`Starter`].
+///
+/// # Cancel safety
+///
+/// As [`Starter::start`].
 pub async fn start(workspace: &dyn Workspace, command: Command) -> Result<Process> {
     match workspace.as_starter() {
         Some(starter) => starter.start(command).await,
@@ -293,145 +308,3 @@ pub async fn start(workspace: &dyn Workspace, command: Command) -> Result<Proces
         }),
     }
 }
-
-/// Convenience over any [`Workspace`], `dyn` ones included.
-pub trait WorkspaceExt: Workspace {
-    /// The whole of a regular file of at most `max_size` bytes.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Workspace::open`]; [`Error::TooLarge`] also for a file that grows while it is
-    /// read.
-    fn read(&self, path: &WorkspacePath, max_size: u64) -> impl Future<Output = Result<Vec<u8>>> + Send {
-        async move { self.open(path, OpenOptions::default().max_size(max_size)).await?.read_all().await }
-    }
-
-    /// Whether a name stands for something, following links. A name outside is an error, not
-    /// `false`.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Workspace::metadata`] but [`Error::NotFound`].
-    fn exists(&self, path: &WorkspacePath) -> impl Future<Output = Result<bool>> + Send {
-        async move {
-            match self.metadata(path).await {
-                Ok(_) => Ok(true),
-                Err(error) if error.is_not_found() => Ok(false),
-                Err(error) => Err(error),
-            }
-        }
-    }
-
-    /// All entries of a directory, sorted, in memory.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Workspace::read_dir`].
-    fn read_dir_all(&self, path: &WorkspacePath) -> impl Future<Output = Result<Vec<DirEntry>>> + Send {
-        async move { Ok(self.read_dir(path, ListOptions::default().limit(usize::MAX)).await?.entries) }
-    }
-
-    /// The kind of workspace.
-    fn kind(&self) -> Kind {
-        self.descriptor().kind
-    }
-}
-
-impl<W: Workspace + ?Sized> WorkspaceExt for W {}
-
-macro_rules! forward_workspace {
-    ($pointer:ty) => {
-        #[async_trait]
-        #[deny(clippy::missing_trait_methods)]
-        impl<W: Workspace + ?Sized> Workspace for $pointer {
-            fn descriptor(&self) -> Descriptor {
-                (**self).descriptor()
-            }
-            fn details(&self) -> Details {
-                (**self).details()
-            }
-            fn capabilities(&self) -> Capabilities {
-                (**self).capabilities()
-            }
-            fn env(&self) -> Environment {
-                (**self).env()
-            }
-            async fn open(&self, path: &WorkspacePath, options: OpenOptions) -> Result<FileReader> {
-                (**self).open(path, options).await
-            }
-            async fn metadata(&self, path: &WorkspacePath) -> Result<Metadata> {
-                (**self).metadata(path).await
-            }
-            async fn symlink_metadata(&self, path: &WorkspacePath) -> Result<Metadata> {
-                (**self).symlink_metadata(path).await
-            }
-            async fn read_link(&self, path: &WorkspacePath) -> Result<LinkTarget> {
-                (**self).read_link(path).await
-            }
-            async fn read_dir(&self, path: &WorkspacePath, options: ListOptions) -> Result<DirPage> {
-                (**self).read_dir(path, options).await
-            }
-            async fn write(
-                &self,
-                path: &WorkspacePath,
-                content: Content,
-                options: WriteOptions,
-            ) -> Result<Written> {
-                (**self).write(path, content, options).await
-            }
-            async fn remove(&self, path: &WorkspacePath) -> Result<()> {
-                (**self).remove(path).await
-            }
-            async fn remove_all(&self, path: &WorkspacePath) -> Result<()> {
-                (**self).remove_all(path).await
-            }
-            async fn rename(&self, from: &WorkspacePath, to: &WorkspacePath) -> Result<()> {
-                (**self).rename(from, to).await
-            }
-            async fn create_dir_all(&self, path: &WorkspacePath) -> Result<()> {
-                (**self).create_dir_all(path).await
-            }
-            async fn set_mode(&self, path: &WorkspacePath, mode: u32) -> Result<()> {
-                (**self).set_mode(path, mode).await
-            }
-            async fn copy(&self, from: &WorkspacePath, to: &WorkspacePath) -> Result<Written> {
-                (**self).copy(from, to).await
-            }
-            async fn put_archive(
-                &self,
-                dir: &WorkspacePath,
-                tar: Content,
-                options: UnpackOptions,
-            ) -> Result<ArchiveReport> {
-                (**self).put_archive(dir, tar, options).await
-            }
-            async fn get_archive(
-                &self,
-                path: &WorkspacePath,
-                options: ArchiveOptions,
-            ) -> Result<ArchiveReader> {
-                (**self).get_archive(path, options).await
-            }
-            async fn exec(&self, command: Command) -> Result<Output> {
-                (**self).exec(command).await
-            }
-            fn as_starter(&self) -> Option<&dyn Starter> {
-                (**self).as_starter()
-            }
-            async fn close(&self) -> Result<()> {
-                (**self).close().await
-            }
-        }
-
-        #[async_trait]
-        #[deny(clippy::missing_trait_methods)]
-        impl<W: Starter + ?Sized> Starter for $pointer {
-            async fn start(&self, command: Command) -> Result<Process> {
-                (**self).start(command).await
-            }
-        }
-    };
-}
-
-forward_workspace!(Arc<W>);
-forward_workspace!(Box<W>);
