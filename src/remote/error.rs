@@ -99,6 +99,7 @@ impl From<&Error> for WireError {
         match error {
             Error::InvalidPath { reason, .. } => wire.reason = Some(cut(&**reason)),
             Error::NotAFile { kind, .. } => wire.file = Some(*kind),
+            Error::SpoolFull { dir } => wire.subject = Some(cut(dir)),
             Error::TooLarge { limit, .. } => wire.number = Some(*limit),
             Error::Archive { entry, reason } => {
                 (wire.subject, wire.reason) = (Some(cut(entry)), Some(cut(reason)));
@@ -166,6 +167,7 @@ impl WireError {
             "read_only" => Error::ReadOnly { path },
             "crosses_devices" => Error::CrossesDevices { path },
             "storage_full" => Error::StorageFull { path },
+            "spool_full" => Error::SpoolFull { dir: subject },
             "too_large" => Error::TooLarge { path, limit: wire.number.unwrap_or_default() },
             "changed" => Error::Changed { path },
             "archive" => Error::Archive { entry: subject, reason },
@@ -239,6 +241,7 @@ mod tests {
             Error::ReadOnly { path: path() },
             Error::CrossesDevices { path: path() },
             Error::StorageFull { path: path() },
+            Error::SpoolFull { dir: "/tmp".into() },
             Error::TooLarge { path: path(), limit: u64::MAX },
             Error::Changed { path: path() },
             Error::Archive { entry: "e".into(), reason: "r".into() },
@@ -326,6 +329,7 @@ mod tests {
             Error::Image { .. } => 28,
             Error::NoContainer { .. } => 29,
             Error::Io { .. } => 30,
+            Error::SpoolFull { .. } => 31,
         }
     }
 
@@ -339,7 +343,7 @@ mod tests {
             assert_eq!(format!("{back:?}"), format!("{error:?}"), "{json}");
             assert_eq!(back.source().map(ToString::to_string), error.source().map(ToString::to_string));
         }
-        assert_eq!(seen.len(), 31, "a variant has no trip");
+        assert_eq!(seen.len(), 32, "a variant has no trip");
     }
 
     #[test]

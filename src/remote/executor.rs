@@ -29,6 +29,14 @@ impl Tasks {
         self.executor.clone()
     }
 
+    /// Gives them `time` to end by themselves, then ends them.
+    #[cfg(feature = "remote")]
+    pub(super) async fn finish(self, time: std::time::Duration) {
+        self.executor.tasks.close();
+        let _ = tokio::time::timeout(time, self.executor.tasks.wait()).await;
+        self.end().await;
+    }
+
     /// Ends them and waits until they are gone.
     pub(super) async fn end(self) {
         self.executor.stop.cancel();

@@ -26,18 +26,38 @@
 //! trusts the other: what the peer sends is bounded and checked.
 
 mod ascii;
+#[cfg(feature = "remote")]
+mod auth;
 mod client;
+#[cfg(feature = "remote")]
+mod dial;
 mod error;
 mod executor;
 mod frame;
 mod grant;
 mod incoming;
 mod limits;
+#[cfg(feature = "remote")]
+mod listen;
 mod outgoing;
+#[cfg(feature = "remote")]
+mod router;
 mod server;
+#[cfg(feature = "remote")]
+mod tls;
 mod windows;
 mod wire;
 
+#[cfg(feature = "remote")]
+pub use auth::Tokens;
 pub use client::{BatchItem, BatchResult, ConnectOptions, RemoteWorkspace};
+#[cfg(feature = "remote")]
+pub use dial::DialOptions;
 pub use grant::Scopes;
+#[cfg(feature = "remote")]
+pub use listen::Listener;
+#[cfg(feature = "remote")]
+pub use router::router;
 pub use server::{FreshSource, Server, SharedSource, Source};
+#[cfg(feature = "remote")]
+pub use tls::{ClientTls, ServerTls};

@@ -40,7 +40,7 @@ impl RemoteWorkspace {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         options: impl Into<ConnectOptions>,
     ) -> Result<RemoteWorkspace> {
-        let ConnectOptions { reference, token, windows } = options.into();
+        let ConnectOptions { reference, token, base, windows } = options.into();
         if reference.is_empty() {
             return Err(Error::InvalidArgument {
                 reason: "a remote workspace needs a name for its server".into(),
@@ -48,7 +48,7 @@ impl RemoteWorkspace {
         }
         let shutdown = CancellationToken::new();
         let guard = shutdown.clone().drop_guard();
-        let connection = Arc::new(handshake(stream, token, windows, shutdown).await?);
+        let connection = Arc::new(handshake(stream, token, base, windows, shutdown).await?);
         let reply = connection.send(Call::json("/v1/session", &Hello { generation: GENERATION })).await?;
         let mut session = FrameReader::new(reply.body);
         let frame = session.next().await?;
@@ -80,6 +80,7 @@ impl RemoteWorkspace {
 async fn handshake(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     token: Option<HeaderValue>,
+    base: String,
     windows: Windows,
     shutdown: CancellationToken,
 ) -> Result<Connection> {
@@ -100,7 +101,7 @@ async fn handshake(
         why: crate::GoneReason::Disconnected { detail: error.to_string() },
     })?;
     let life = Arc::new(Life::new(shutdown.clone()));
-    let connection = Connection::new(sender, token, life.clone());
+    let connection = Connection::new(sender, token, base, life.clone());
     tokio::spawn(async move {
         tokio::select! {
             result = driver => {

@@ -25,6 +25,8 @@ use crate::remote::server::SESSION;
 pub(super) struct Connection {
     sender: SendRequest<Outgoing>,
     token: Option<HeaderValue>,
+    /// What comes before every path.
+    base: String,
     session: OnceLock<HeaderValue>,
     /// Whether the caller has closed the workspace.
     closed: AtomicBool,
@@ -120,10 +122,16 @@ impl Call {
 }
 
 impl Connection {
-    pub(super) fn new(sender: SendRequest<Outgoing>, token: Option<HeaderValue>, life: Arc<Life>) -> Self {
+    pub(super) fn new(
+        sender: SendRequest<Outgoing>,
+        token: Option<HeaderValue>,
+        base: String,
+        life: Arc<Life>,
+    ) -> Self {
         Connection {
             sender,
             token,
+            base,
             session: OnceLock::new(),
             closed: AtomicBool::new(false),
             life,
@@ -206,7 +214,8 @@ impl Connection {
 
     pub(super) async fn send_even_closed(self: &Arc<Self>, call: Call) -> Result<Reply> {
         let Call { method, path, body, abort, failed } = call;
-        let mut builder = Request::builder().method(method).uri(format!("http://workspace{path}"));
+        let mut builder =
+            Request::builder().method(method).uri(format!("http://workspace{}{path}", self.base));
         if let Some(token) = &self.token {
             builder = builder.header(AUTHORIZATION, token);
         }

@@ -12,13 +12,27 @@ use crate::remote::windows::Windows;
 pub struct ConnectOptions {
     pub(super) reference: String,
     pub(super) token: Option<HeaderValue>,
+    /// What comes before the paths of the protocol.
+    pub(super) base: String,
     pub(super) windows: Windows,
 }
 
 impl ConnectOptions {
     /// A server that [`descriptor`](crate::Workspace::descriptor) calls `reference`.
     pub fn new(reference: impl Into<String>) -> Self {
-        ConnectOptions { reference: reference.into(), token: None, windows: Windows::default() }
+        ConnectOptions {
+            reference: reference.into(),
+            token: None,
+            base: String::new(),
+            windows: Windows::default(),
+        }
+    }
+
+    /// The path at which the server's router is.
+    #[cfg(feature = "remote")]
+    #[must_use]
+    pub(in crate::remote) fn base(self, path: &str) -> Self {
+        ConnectOptions { base: path.trim_end_matches('/').to_owned(), ..self }
     }
 
     /// Presents this token.

@@ -69,7 +69,7 @@ fn status(error: &Error) -> StatusCode {
             StatusCode::CONFLICT
         }
         Error::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-        Error::StorageFull { .. } => StatusCode::INSUFFICIENT_STORAGE,
+        Error::StorageFull { .. } | Error::SpoolFull { .. } => StatusCode::INSUFFICIENT_STORAGE,
         Error::Unsupported { .. } => StatusCode::NOT_IMPLEMENTED,
         Error::Closed => StatusCode::GONE,
         Error::Gone { .. } | Error::NoEngine { .. } => StatusCode::SERVICE_UNAVAILABLE,

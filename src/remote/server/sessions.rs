@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 use super::session::{Session, lock};
 use super::source::Source;
 use crate::error::{Error, GoneReason, Result};
+use crate::random::random_hex;
 use crate::remote::frame::{self, HEAD};
 use crate::remote::grant::{Authorize, Everybody, Grant};
 use crate::remote::limits::{FRAME_QUEUE, GENERATION, MAX_SESSIONS, OLDEST_GENERATION};
@@ -51,7 +52,7 @@ impl Server {
         Server::authorized(source, Everybody)
     }
 
-    pub(in crate::remote) fn authorized(source: impl Source, authorize: impl Authorize + 'static) -> Self {
+    fn authorized(source: impl Source, authorize: impl Authorize + 'static) -> Self {
         let inner = Arc::new(Inner {
             source: Arc::new(source),
             authorize: Box::new(authorize),
@@ -61,6 +62,18 @@ impl Server {
             endings: TaskTracker::new(),
         });
         Server { inner, windows: Windows::default() }
+    }
+
+    /// A server that lets in whoever has one of `tokens`.
+    #[cfg(feature = "remote")]
+    pub fn with_tokens(source: impl Source, tokens: crate::remote::Tokens) -> Self {
+        Server::authorized(source, tokens)
+    }
+
+    /// Whether everybody is let in.
+    #[cfg(feature = "remote")]
+    pub(in crate::remote) fn is_open(&self) -> bool {
+        self.inner.authorize.is_open()
     }
 
     /// Lets clients send `bytes` of each exchange ahead, 1 to 2 MiB. More is faster over long
@@ -117,7 +130,7 @@ impl Server {
         let (sender, receiver) = mpsc::channel(FRAME_QUEUE);
         let scopes = grant.scopes;
         let session = Session::new(workspace.clone(), self.inner.source.clone(), grant, sender.clone());
-        let (id, session) = (random_id()?, Arc::new(session));
+        let (id, session) = (random_hex(), Arc::new(session));
         // From here on, whatever happens, the session is ended.
         let guard = Guard {
             server: self.clone(),
@@ -170,17 +183,6 @@ impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("source", &self.inner.source).finish_non_exhaustive()
     }
-}
-
-/// 128 random bits: whoever knows them may use the session.
-fn random_id() -> Result<String> {
-    let mut bytes = [0; 16];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())
-            .map_err(|errno| Error::from_io("make", "a session's id", errno.into()))?;
-    }
-    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
 /// Ends a session when its stream is of no use any more.
