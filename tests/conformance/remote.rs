@@ -1,14 +1,21 @@
 //! The fixture of `RemoteWorkspace`: a server over a local directory, reached in several ways.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
 
-use agentworkspace::Workspace;
 use agentworkspace::conformance::{Fixture, Site};
-use agentworkspace::remote::{ConnectOptions, FreshSource, RemoteWorkspace, Server};
+use agentworkspace::remote::{
+    ClientTls, ConnectOptions, DialOptions, FreshSource, Listener, RemoteWorkspace, Scopes, Server,
+    ServerTls, Tokens,
+};
+use agentworkspace::{Result, Workspace};
 use async_trait::async_trait;
 
 use crate::local::LocalFixture;
 use crate::trickle::Trickle;
+
+/// What the servers that want a token want.
+const TOKEN: &str = "a-token-of-the-suite";
 
 /// How a client reaches the server.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +24,12 @@ pub(crate) enum Way {
     Memory,
     /// Through memory in small pieces of many sizes, with windows of a few bytes.
     Tiny,
+    /// Through a unix socket.
+    Unix,
+    /// Through TCP, with a token.
+    Tcp,
+    /// Through TLS, with a token.
+    Tls,
 }
 
 /// Directories of this machine, each behind a server of its own.
@@ -24,14 +37,16 @@ pub(crate) enum Way {
 pub(crate) struct RemoteFixture {
     way: Way,
     local: LocalFixture,
+    /// The servers of open workspaces, by their directories.
+    servers: Mutex<HashMap<String, Server>>,
 }
 
 impl RemoteFixture {
     pub(crate) fn new(way: Way) -> Self {
-        RemoteFixture { way, local: LocalFixture }
+        RemoteFixture { way, local: LocalFixture, servers: Mutex::default() }
     }
 
-    async fn reach(&self, server: Server) -> RemoteWorkspace {
+    async fn reach(&self, server: Server, key: &str) -> RemoteWorkspace {
         let connected = match self.way {
             Way::Memory => {
                 let (ours, theirs) = tokio::io::duplex(256 << 10);
@@ -44,23 +59,66 @@ impl RemoteFixture {
                 tokio::spawn(async move { server.serve(Trickle::new(theirs)).await });
                 RemoteWorkspace::connect(Trickle::new(ours), ConnectOptions::new("memory").window(1000)).await
             }
+            Way::Unix => {
+                let listener = Listener::unix(format!("{key}/socket")).expect("a socket");
+                dial(server, listener, DialOptions::default()).await
+            }
+            Way::Tcp => {
+                let listener = Listener::tcp("127.0.0.1:0").await.expect("a port");
+                dial(server, listener, DialOptions::default().token(TOKEN)).await
+            }
+            Way::Tls => {
+                let (certificate, key) = certificate();
+                let listener = Listener::tcp("127.0.0.1:0").await.expect("a port");
+                let tls = ServerTls::new(certificate.as_bytes(), key.as_bytes()).expect("a certificate");
+                let trust = ClientTls::authority(certificate.as_bytes()).expect("an authority");
+                dial(server, listener.tls(tls), DialOptions::default().token(TOKEN).tls(trust)).await
+            }
         };
         connected.expect("a connection")
     }
+}
+
+/// Serves at `listener` and connects to it.
+async fn dial(server: Server, listener: Listener, options: DialOptions) -> Result<RemoteWorkspace> {
+    let url = listener.url();
+    tokio::spawn(async move { listener.serve(&server).await });
+    RemoteWorkspace::dial(&url, options).await
+}
+
+/// A certificate for this machine, which is its own authority, and its key.
+fn certificate() -> &'static (String, String) {
+    static MADE: OnceLock<(String, String)> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let names = vec!["127.0.0.1".to_owned()];
+        let made = rcgen::generate_simple_self_signed(names).expect("a certificate");
+        (made.cert.pem(), made.signing_key.serialize_pem())
+    })
 }
 
 #[async_trait]
 impl Fixture for RemoteFixture {
     async fn open(&self) -> Site {
         let Site { workspace, outside, key, .. } = self.local.open().await;
-        let server = Server::new(FreshSource::new(move || {
+        let source = FreshSource::new(move || {
             let workspace: Arc<dyn Workspace> = workspace.clone();
             async move { Ok(workspace) }
-        }));
-        Site::new(Arc::new(self.reach(server).await), outside, key)
+        });
+        let server = match self.way {
+            Way::Memory | Way::Tiny | Way::Unix => Server::new(source),
+            Way::Tcp | Way::Tls => {
+                Server::with_tokens(source, Tokens::single(TOKEN, Scopes::all()).expect("a token"))
+            }
+        };
+        self.servers.lock().expect("the servers").insert(key.clone(), server.clone());
+        Site::new(Arc::new(self.reach(server, &key).await), outside, key)
     }
 
     async fn release(&self, site: Site, spent: bool) {
+        let server = self.servers.lock().expect("the servers").remove(&site.key);
+        let closed = site.workspace.close().await;
+        server.expect("a server of this site").shutdown().await;
+        closed.expect("the workspace closes");
         self.local.release(site, spent).await;
     }
 
@@ -86,8 +144,8 @@ impl Fixture for RemoteFixture {
 
     fn big_file(&self) -> u64 {
         match self.way {
-            Way::Memory => 256 << 20,
             Way::Tiny => 8 << 20,
+            _ => 256 << 20,
         }
     }
 }

@@ -68,6 +68,9 @@ pub(crate) fn all() -> Vec<Target> {
     targets.extend([
         Target::remote("remote-loopback", Way::Memory),
         Target::remote("remote-loopback-tiny", Way::Tiny),
+        Target::remote("remote-unix", Way::Unix),
+        Target::remote("remote-tcp", Way::Tcp),
+        Target::remote("remote-tls", Way::Tls),
         Target::container(
             "container-busybox",
             Recipe { concurrent_execs: 200, big_file: 1 << 30, ..busybox.clone() },
