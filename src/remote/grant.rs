@@ -88,6 +88,7 @@ pub(super) trait Authorize: fmt::Debug + Send + Sync {
     fn authorize(&self, token: Option<&str>) -> Option<Grant>;
 
     /// Whether everybody is let in.
+    #[cfg(feature = "remote")]
     fn is_open(&self) -> bool;
 }
 
@@ -100,6 +101,7 @@ impl Authorize for Everybody {
         Some(Grant { identity: 0, scopes: Scopes::all() })
     }
 
+    #[cfg(feature = "remote")]
     fn is_open(&self) -> bool {
         true
     }

@@ -80,7 +80,7 @@ impl Batch<'_> {
                 self.left -= data.len() as u64;
                 (outcome, data)
             }
-            Err(error) => (BatchOutcome::Error(WireError::from(&error)), Bytes::new()),
+            Err(error) => (BatchOutcome::Error(Box::new(WireError::from(&error))), Bytes::new()),
         })
     }
 }

@@ -254,7 +254,7 @@ pub(in crate::remote) enum BatchOutcome {
     Metadata(WireMetadata),
     Read { length: u64 },
     Written(WireWritten),
-    Error(WireError),
+    Error(Box<WireError>),
 }
 
 #[cfg(test)]

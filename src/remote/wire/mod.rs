@@ -5,6 +5,8 @@
 mod command;
 mod file;
 mod session;
+#[cfg(test)]
+mod snapshot_tests;
 
 pub(super) use command::{CallId, CommandHead, Ended, ProcessId, ResizeRequest, SignalRequest, Started};
 pub(super) use file::{
