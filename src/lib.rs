@@ -23,8 +23,9 @@
 //! | --- | --- | --- |
 //! | [`LocalWorkspace`] | a directory on this machine; commands are not isolated | `local`, empty |
 //! | [`container::ContainerWorkspace`] | a container, through the Docker Engine API | `container`, the image digest |
+//! | `remote::RemoteWorkspace` | any workspace that a `remote::Server` has | `remote`, its address |
 //!
-//! [`open`] makes either from a string, as the command line does.
+//! [`open`] makes one of the first two from a string, as the command line does.
 //!
 //! # What holds
 //!
@@ -43,6 +44,8 @@
 //! | --- | --- |
 //! | `container` (default) | [`container`]: workspaces in containers |
 //! | `cli` (default) | the `agentworkspace` command; for a library, leave it out |
+//! | `protocol` | `remote`: a server and a client of workspaces over any byte stream |
+//! | `remote` | the same over unix sockets, TCP and TLS, with tokens, and as an axum router |
 //! | `conformance` | `conformance`: the suite that every backend passes, for backends of your own; it deletes data and is not covered by semver |
 //!
 //! Linux only. The library logs through [`tracing`] and never prints.

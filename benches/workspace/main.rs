@@ -6,6 +6,7 @@
 mod container;
 mod local;
 mod measure;
+mod remote;
 
 use std::path::Path;
 
@@ -19,6 +20,7 @@ async fn main() -> anyhow::Result<()> {
     let filter = arguments.iter().find(|a| !a.starts_with('-')).cloned().unwrap_or_default();
     let mut report = Report::new(plan, filter);
     local::rows(&mut report).await?;
+    remote::rows(&mut report).await?;
     container::rows(&mut report, "busybox", "agentworkspace/busybox:test").await?;
     container::rows(&mut report, "debian", "agentworkspace/debian:test").await?;
     println!("{}", report.table());

@@ -151,6 +151,8 @@ impl Connection {
 
     pub(super) fn mark_closed(&self) {
         self.closed.store(true, Ordering::Release);
+        // Whoever waits for room waits for nothing.
+        self.lasting.close();
     }
 
     pub(super) fn next_call(&self) -> u64 {

@@ -42,10 +42,14 @@ pub(super) async fn cancel_when(
 }
 
 pub(super) async fn exec(connection: &Arc<Connection>, mut command: Command) -> Result<Output> {
-    let _permit = connection.lasting(1).await?;
+    let token = command.cancel.take();
+    let _permit = tokio::select! {
+        permit = connection.lasting(1) => permit?,
+        () = cancelled(token.as_ref()) => return Err(Error::Cancelled),
+    };
     let call = connection.next_call();
     let head = head(call, &command)?;
-    let (sink, token, limit) = (command.stream.take(), command.cancel.take(), command.output_limit);
+    let (sink, limit) = (command.stream.take(), command.output_limit);
     let stdin = command.stdin.take().unwrap_or_else(Content::empty);
     let purpose = format!("the input of {}", command.program());
     let request = Call::new(Method::POST, "/v1/exec").content(stdin, purpose).head(head);

@@ -38,10 +38,14 @@ struct State {
 }
 
 pub(super) async fn start(connection: &Arc<Connection>, mut command: Command) -> Result<Process> {
-    let permit = connection.lasting(EXCHANGES).await?;
+    let token = command.cancel.take();
+    let permit = tokio::select! {
+        permit = connection.lasting(EXCHANGES) => permit?,
+        () = cancelled(token.as_ref()) => return Err(Error::Cancelled),
+    };
     let call = connection.next_call();
     let head = head(call, &command)?;
-    let (sink, token) = (command.stream.take(), command.cancel.take());
+    let sink = command.stream.take();
     let request = Call::new(Method::POST, "/v1/start").body(Outgoing::whole(head));
     let reply = tokio::select! {
         reply = connection.send(request) => reply?,
