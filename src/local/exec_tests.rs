@@ -328,3 +328,29 @@ async fn closing_the_workspace_ends_a_command_in_flight() {
     let (result, ()) = tokio::join!(run, close);
     assert!(matches!(result, Err(Error::Closed)), "{result:?}");
 }
+
+#[tokio::test]
+async fn a_chunk_that_waits_for_its_reader_at_the_exit_is_not_lost() {
+    let place = Place::new();
+    let (sink, mut receiver) = output_channel();
+    // More chunks than a channel holds, each printed on its own so that they are not read as one.
+    let script =
+        "echo $$ > pid; i=0; while [ $i -lt 100 ]; do echo $i; sleep 0.01; i=$((i+1)); done; : > done";
+    let run = place.exec(Command::shell(script).stream(sink));
+    let read = async {
+        let pid = || std::fs::read_to_string(place.path().join("pid")).unwrap_or_default();
+        let exited = || !std::path::Path::new("/proc").join(pid().trim()).exists();
+        let over = || async { place.path().join("done").exists() && exited() };
+        eventually(Duration::from_secs(20), over, |over| *over).await;
+        // By the time this one has ended, the end of the first was told.
+        place.exec(Command::new("true")).await.unwrap();
+        let mut text = String::new();
+        while let Some(chunk) = receiver.recv().await {
+            text.push_str(std::str::from_utf8(chunk.bytes()).unwrap());
+        }
+        text
+    };
+    let (result, text) = tokio::join!(run, read);
+    assert_eq!(result.unwrap().end, End::Exited(0));
+    assert_eq!(text, (0..100).map(|i| format!("{i}\n")).collect::<String>());
+}
