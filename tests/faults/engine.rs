@@ -1,7 +1,7 @@
 //! An engine of the test's own, which may be stopped and started.
 
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,9 @@ pub(crate) const IMAGE: &str = "agentworkspace/busybox:test";
 
 /// How long the engine may take to answer after it was started.
 const START_DEADLINE: Duration = Duration::from_secs(30);
+
+/// How long an engine may take to resume a container.
+const RESUME_DEADLINE: Duration = Duration::from_secs(5);
 
 pub(crate) struct PrivateEngine {
     directory: tempfile::TempDir,
@@ -54,6 +57,25 @@ impl PrivateEngine {
     pub(crate) fn run(&self, args: &[&str]) -> anyhow::Result<()> {
         let output = self.docker().args(args).output()?;
         ensure!(output.status.success(), "docker {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(())
+    }
+
+    /// Resumes a paused container.
+    ///
+    /// Engine 20.10 on cgroup v1 may hang in that for ever: a process that it was starting as the
+    /// pause came is frozen with a lock held that the resume waits for. Thawed by hand, the process
+    /// goes on and lets it go.
+    pub(crate) fn unpause(&self, container: &str) -> anyhow::Result<()> {
+        let mut resuming = self.docker().args(["unpause", container]).spawn()?;
+        if let Some(status) = wait_until(&mut resuming, Instant::now() + RESUME_DEADLINE)? {
+            ensure!(status.success(), "docker unpause {container}: {status}");
+            return Ok(());
+        }
+        let freezer = format!("/sys/fs/cgroup/freezer/docker/{container}/freezer.state");
+        std::fs::write(&freezer, "THAWED").with_context(|| format!("failed to write {freezer}"))?;
+        let status = wait_until(&mut resuming, Instant::now() + START_DEADLINE)?;
+        // One that was thawed by hand may count as not paused.
+        ensure!(status.is_some(), "docker unpause {container} hangs, also after its cgroup was thawed");
         Ok(())
     }
 
@@ -123,4 +145,15 @@ impl Drop for PrivateEngine {
             eprintln!("the second engine was not stopped: {error:#}");
         }
     }
+}
+
+/// The status of a child that ends before the deadline.
+fn wait_until(child: &mut Child, deadline: Instant) -> anyhow::Result<Option<ExitStatus>> {
+    while Instant::now() < deadline {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(None)
 }

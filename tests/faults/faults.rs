@@ -125,10 +125,10 @@ async fn observe(engine: &PrivateEngine, fault: Fault, operation: Operation) -> 
             fault = fault => return fault,
         }
     };
-    ensure!(fault.explains(&error), "the error is {error:?}");
     if matches!(fault, Fault::Pause) {
-        engine.run(&["unpause", &container])?;
+        tokio::task::block_in_place(|| engine.unpause(&container))?;
     }
+    ensure!(fault.explains(&error), "the error is {error:?}");
     if !matches!(fault, Fault::StopEngine) {
         workspace.close().await?;
     }
