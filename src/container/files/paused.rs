@@ -12,8 +12,11 @@ use crate::container::monitor::PAUSE_GRACE;
 use crate::container::shared::Shared;
 use crate::error::{Error, GoneReason, Result};
 
-/// How often a container that somebody else has paused is tried again.
+/// How often a container is tried again that is not as it should be.
 const RETRY: Duration = Duration::from_millis(100);
+
+/// How long after a pause an engine may still hear of what was before it.
+const LATE_NEWS: Duration = Duration::from_secs(3);
 
 /// How long a pause waits for processes that the engine is starting, and between two looks at one.
 const START_GRACE: Duration = Duration::from_secs(5);
@@ -171,12 +174,24 @@ impl Drop for Pause {
 }
 
 /// Resumes the container; whether it was paused.
+///
+/// An engine hears of each pause and resume from its runtime once more, and late: the news of the
+/// resume before this pause makes it take the container for running until that of the pause comes.
+/// So its word that nothing is paused counts only when it stays.
 async fn resume(engine: &Engine, id: &str) -> Result<bool> {
-    let resuming = engine.docker().unpause_container(id);
-    match engine.call("resume the container", SLOW_CALL_TIMEOUT, resuming).await {
-        Ok(()) => Ok(true),
-        Err(Error::Engine { message, .. }) if message.contains("not paused") => Ok(false),
-        Err(error) => Err(error),
+    let deadline = Instant::now() + LATE_NEWS;
+    loop {
+        let resuming = engine.docker().unpause_container(id);
+        match engine.call("resume the container", SLOW_CALL_TIMEOUT, resuming).await {
+            Ok(()) => return Ok(true),
+            Err(Error::Engine { message, .. }) if message.contains("not paused") => {
+                if Instant::now() >= deadline {
+                    return Ok(false);
+                }
+                tokio::time::sleep(RETRY).await;
+            }
+            Err(error) => return Err(error),
+        }
     }
 }
 
