@@ -27,6 +27,15 @@ const RECONNECT: Duration = Duration::from_secs(6);
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const LAST_DELAY: Duration = Duration::from_secs(1);
 
+/// When the list is looked at again for a pause that it did not show. The last look is after any that
+/// may have met a resume.
+const LOOKS: [Duration; 4] = [
+    Duration::from_millis(20),
+    Duration::from_millis(80),
+    Duration::from_millis(300),
+    Duration::from_millis(600),
+];
+
 /// Starts to follow the events of an open container.
 ///
 /// `since` is a moment of the engine's clock before the container was found in this `state`.
@@ -139,7 +148,8 @@ impl Follower {
                     *ended = Some(GoneReason::ContainerExited { exit_code: Some(137) });
                 }
             }
-            "pause" | "unpause" => self.note_pause().await,
+            "pause" if !self.note_pause().await => self.look_again(),
+            "unpause" => drop(self.note_pause().await),
             "start" if self.was_restarted().await => {
                 *ended = None;
                 self.monitor.set(Condition::Gone(GoneReason::ContainerRestarted));
@@ -170,14 +180,28 @@ impl Follower {
     /// Finds out whether somebody else has the container paused. An event does not tell: it may be
     /// of a pause of the workspace itself that has ended since. What the state shows beside one of
     /// those is not believed either, and the event of a pause after it comes later.
-    async fn note_pause(&self) {
-        let before = self.monitor.own_pauses().now();
-        if self.monitor.own_pauses().is_active() {
-            return self.monitor.set(Condition::Running);
-        }
-        let Ok(is_paused) = self.engine.is_paused(&self.id).await else { return };
-        let by_others = is_paused && self.monitor.own_pauses().none_since(before);
-        self.monitor.set(if by_others { Condition::Paused } else { Condition::Running });
+    ///
+    /// Gives whether somebody has it paused.
+    async fn note_pause(&self) -> bool {
+        note_pause(&self.engine, &self.id, &self.monitor).await
+    }
+
+    /// Looks again, because an engine sends the event of a pause before its list shows it. Beside the
+    /// following, which must not stand still.
+    fn look_again(&self) {
+        let (engine, id, monitor) = (self.engine.clone(), self.id.clone(), self.monitor.clone());
+        let before = monitor.own_pauses().now();
+        tokio::spawn(async move {
+            for delay in LOOKS {
+                tokio::time::sleep(delay).await;
+                // A pause of the workspace has events of its own.
+                let is_open = monitor.check_open().is_ok();
+                if !is_open || !monitor.own_pauses().none_since(before) {
+                    return;
+                }
+                note_pause(&engine, &id, &monitor).await;
+            }
+        });
     }
 
     /// Whether the container runs for another time than the one that was opened.
@@ -226,4 +250,16 @@ impl Follower {
             }
         }
     }
+}
+
+async fn note_pause(engine: &Engine, id: &str, monitor: &Monitor) -> bool {
+    let before = monitor.own_pauses().now();
+    if monitor.own_pauses().is_active() {
+        monitor.set(Condition::Running);
+        return false;
+    }
+    let Ok(is_paused) = engine.is_paused(id).await else { return false };
+    let by_others = is_paused && monitor.own_pauses().none_since(before);
+    monitor.set(if by_others { Condition::Paused } else { Condition::Running });
+    by_others
 }
