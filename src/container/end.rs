@@ -21,7 +21,10 @@ const SETTLE: Duration = Duration::from_secs(2);
 const EVENT_DELAY: Duration = Duration::from_millis(500);
 
 /// How long a container that dies may take to be seen so, once its processes are gone.
-const DEATH_DELAY: Duration = Duration::from_secs(1);
+const DEATH_DELAY: Duration = Duration::from_secs(5);
+
+/// The same where nothing tells whether it dies: so long a process that SIGKILL ended seems to run on.
+const DEATH_DELAY_UNSURE: Duration = Duration::from_secs(1);
 
 /// How often the engine is asked whether a program still runs.
 const QUESTION: Duration = Duration::from_secs(1);
@@ -121,7 +124,7 @@ async fn settled(shared: &Shared, exec: &str) -> Result<RawState> {
             Ok(state) => state,
             Err(error) => {
                 // Engines forget the execs of a container that has died.
-                wait_for_death(shared).await?;
+                wait_for_death(shared, DEATH_DELAY).await?;
                 return Err(error);
             }
         };
@@ -129,7 +132,7 @@ async fn settled(shared: &Shared, exec: &str) -> Result<RawState> {
             return Ok(state);
         }
         if Instant::now() >= deadline {
-            wait_for_death(shared).await?;
+            wait_for_death(shared, DEATH_DELAY).await?;
             return Err(Error::Engine {
                 operation: "tell how a command ended".to_owned(),
                 status: None,
@@ -144,13 +147,7 @@ async fn settled(shared: &Shared, exec: &str) -> Result<RawState> {
 /// SIGKILL came from the kernel for want of memory, from the end of the whole container, or from
 /// somebody else.
 async fn killed(shared: &Shared, ended: &Ended<'_>) -> Result<End> {
-    // The first process of a container takes all others with it before it counts as ended itself.
-    // In one that is ending nothing can be started.
-    if shared.shell.is_none() || !kill::is_alive(shared).await {
-        wait_for_death(shared).await?;
-    }
-    // One that was restarted meanwhile lives as well.
-    shared.monitor.check(&shared.engine, &shared.id).await?;
+    check_alive(shared).await?;
     // The engine reports a lack of memory before the end of the process that it hit.
     exit_time(&shared.monitor, ended.exec, EVENT_DELAY).await;
     if shared.monitor.oom_since(ended.began) {
@@ -159,9 +156,22 @@ async fn killed(shared: &Shared, ended: &Ended<'_>) -> Result<End> {
     Ok(End::Signaled(Signal::KILL))
 }
 
-/// Fails as soon as the container is known to be dead, within [`DEATH_DELAY`].
-pub(crate) async fn wait_for_death(shared: &Shared) -> Result<()> {
-    let deadline = Instant::now() + DEATH_DELAY;
+/// Fails when SIGKILL ended a process because its container is ending.
+pub(crate) async fn check_alive(shared: &Shared) -> Result<()> {
+    // The first process of a container takes all others with it before it counts as ended itself.
+    // In one that is ending nothing can be started.
+    match shared.shell {
+        None => wait_for_death(shared, DEATH_DELAY_UNSURE).await?,
+        Some(_) if kill::is_alive(shared).await => {}
+        Some(_) => wait_for_death(shared, DEATH_DELAY).await?,
+    }
+    // One that was restarted meanwhile lives as well.
+    shared.monitor.check(&shared.engine, &shared.id).await
+}
+
+/// Fails as soon as the container is known to be dead, within `patience`.
+async fn wait_for_death(shared: &Shared, patience: Duration) -> Result<()> {
+    let deadline = Instant::now() + patience;
     loop {
         shared.monitor.check(&shared.engine, &shared.id).await?;
         if Instant::now() >= deadline {

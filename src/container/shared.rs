@@ -133,7 +133,8 @@ impl Shared {
                     source.map_or_else(|| "the connection was lost".to_owned(), |source| source.to_string());
                 Error::Gone { why: GoneReason::EngineUnreachable { detail } }
             }
-            Error::Engine { .. } | Error::Timeout { .. } => self.unless_lost(error).await,
+            // A script that was killed with its container ends with a status as of any failure.
+            Error::Engine { .. } | Error::Timeout { .. } | Error::Io { .. } => self.unless_lost(error).await,
             // The engine answers 404 for a missing path and for a missing container, and with no
             // shell it is the one that is asked for paths.
             Error::NotFound { .. } if self.shell.is_none() => self.unless_lost(error).await,

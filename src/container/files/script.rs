@@ -10,7 +10,7 @@ use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 
 use super::status;
-use crate::container::end::{KILLED, wait_for_death};
+use crate::container::end::{KILLED, check_alive};
 use crate::container::engine::SLOW_CALL_TIMEOUT;
 use crate::container::kill::Target;
 use crate::container::launch::{Leash, launch};
@@ -292,7 +292,7 @@ impl Output {
                 Some(status) if !state.running => {
                     if status == KILLED {
                         // Nobody here does that, but the end of the container does.
-                        wait_for_death(shared).await?;
+                        check_alive(shared).await?;
                     }
                     return Ok(Ended { status, stderr: std::mem::take(&mut self.stderr) });
                 }
