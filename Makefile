@@ -5,7 +5,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test faults bench engine images lint docs licences check-scripts toolchain clean
+.PHONY: help demo test bench engine images lint docs licences check-scripts toolchain clean
 
 help: ## Says what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -15,9 +15,6 @@ demo: toolchain engine ## Runs the tests of a project from PyPI in a container, 
 
 test: toolchain engine images ## Runs every test, then checks that nothing is left behind
 	@scripts/test.sh
-
-faults: toolchain engine images ## Loses containers and a second engine in the middle of operations
-	cargo test --all-features --locked --test faults -- --test-threads 2
 
 bench: toolchain engine images ## Measures what one call costs
 	cargo bench --all-features --locked

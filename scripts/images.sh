@@ -87,13 +87,16 @@ fetch_busybox() {
 # Unpacks the package rather than installing it, so that nothing of this machine changes.
 fetch_busybox_package() {
     local unpacked=$scratch/busybox-static
-    mkdir "$unpacked"
-    if ! (cd "$unpacked" && apt-get download busybox-static) >"$scratch/log" 2>&1; then
-        require_root "refreshing the package lists"
-        quietly apt-get update
-        quietly env -C "$unpacked" apt-get download busybox-static
+    # Two images hold a busybox; the second one takes what the first one fetched.
+    if [[ ! -d $unpacked ]]; then
+        mkdir "$unpacked"
+        if ! (cd "$unpacked" && apt-get download busybox-static) >"$scratch/log" 2>&1; then
+            require_root "refreshing the package lists"
+            quietly apt-get update
+            quietly env -C "$unpacked" apt-get download busybox-static
+        fi
+        quietly dpkg-deb -x "$unpacked"/busybox-static_*.deb "$unpacked"
     fi
-    quietly dpkg-deb -x "$unpacked"/busybox-static_*.deb "$unpacked"
     find "$unpacked" -name busybox -type f -perm -u+x -exec cp {} "$1" \;
     [[ -x $1 ]] || fail "the package busybox-static holds no busybox"
 }
