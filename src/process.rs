@@ -71,6 +71,12 @@ impl Process {
         }
     }
 
+    /// Puts another control in the place of its own.
+    #[cfg(feature = "helper")]
+    pub(crate) fn wrap(&mut self, wrap: impl FnOnce(Arc<dyn ProcessControl>) -> Arc<dyn ProcessControl>) {
+        self.control = wrap(self.control.clone());
+    }
+
     /// Its standard input; `None` once taken.
     pub fn stdin(&mut self) -> Option<&mut ProcessStdin> {
         self.stdin.as_mut()

@@ -95,7 +95,7 @@ impl ContainerWorkspace {
             ports: ports(&inspected),
         };
         events::follow(&shared, facts.now, inspected.state.unwrap_or_default());
-        Ok(ContainerWorkspace::new(shared, Ownership::Attached, facts_of_it))
+        Ok(ContainerWorkspace::by_engine(shared, Ownership::Attached, facts_of_it))
     }
 }
 

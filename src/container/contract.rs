@@ -1,14 +1,13 @@
-//! The contract of a workspace, kept by the engine's own calls.
+//! The contract of a workspace, kept by whichever way into the container was chosen.
 
 use async_trait::async_trait;
 
 use super::workspace::ContainerWorkspace;
-use super::{exec, files, process};
 use crate::capabilities::Capabilities;
 use crate::command::Command;
-use crate::descriptor::{Descriptor, Details, Kind};
+use crate::descriptor::{Descriptor, Details};
 use crate::environment::Environment;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::{
     ArchiveOptions, ArchiveReader, ArchiveReport, Content, DirPage, FileReader, LinkTarget, ListOptions,
     Metadata, OpenOptions, UnpackOptions, WriteOptions, Written,
@@ -21,82 +20,67 @@ use crate::workspace::{Starter, Workspace};
 #[async_trait]
 impl Workspace for ContainerWorkspace {
     fn descriptor(&self) -> Descriptor {
-        Descriptor::new(Kind::Container, self.facts().reference.clone(), self.shared().root.clone())
+        self.access().descriptor()
     }
 
     fn details(&self) -> Details {
-        self.facts().details.clone()
+        self.access().details()
     }
 
     fn capabilities(&self) -> Capabilities {
-        // A shell in the container sends the signals and says how a command ended.
-        let shell = self.shared().shell.is_some();
-        Capabilities {
-            start: shell,
-            tty: shell,
-            user: true,
-            kill: shell,
-            kill_is_complete: false,
-            exact_signals: false,
-            // A script enters the directory step by step. The engine takes a path, whose directories must
-            // not be swapped until it has used it.
-            command_dir_beside_processes: shell,
-            // Engines close the output of an exec whose own process has exited.
-            leftover_output: false,
-            ..files::capabilities(self.shared())
-        }
+        self.access().capabilities()
     }
 
     fn env(&self) -> Environment {
-        self.shared().env.clone()
+        self.access().env()
     }
 
     async fn open(&self, path: &WorkspacePath, options: OpenOptions) -> Result<FileReader> {
-        files::open(self.shared(), path, options).await
+        self.access().open(path, options).await
     }
 
     async fn metadata(&self, path: &WorkspacePath) -> Result<Metadata> {
-        files::metadata(self.shared(), path).await
+        self.access().metadata(path).await
     }
 
     async fn symlink_metadata(&self, path: &WorkspacePath) -> Result<Metadata> {
-        files::symlink_metadata(self.shared(), path).await
+        self.access().symlink_metadata(path).await
     }
 
     async fn read_link(&self, path: &WorkspacePath) -> Result<LinkTarget> {
-        files::read_link(self.shared(), path).await
+        self.access().read_link(path).await
     }
 
     async fn read_dir(&self, path: &WorkspacePath, options: ListOptions) -> Result<DirPage> {
-        files::read_dir(self.shared(), path, options).await
+        self.access().read_dir(path, options).await
     }
 
     async fn write(&self, path: &WorkspacePath, content: Content, options: WriteOptions) -> Result<Written> {
-        files::write(self.shared(), path, content, options).await
+        self.access().write(path, content, options).await
     }
 
     async fn remove(&self, path: &WorkspacePath) -> Result<()> {
-        files::remove(self.shared(), path).await
+        self.access().remove(path).await
     }
 
     async fn remove_all(&self, path: &WorkspacePath) -> Result<()> {
-        files::remove_all(self.shared(), path).await
+        self.access().remove_all(path).await
     }
 
     async fn rename(&self, from: &WorkspacePath, to: &WorkspacePath) -> Result<()> {
-        files::rename(self.shared(), from, to).await
+        self.access().rename(from, to).await
     }
 
     async fn create_dir_all(&self, path: &WorkspacePath) -> Result<()> {
-        files::create_dir_all(self.shared(), path).await
+        self.access().create_dir_all(path).await
     }
 
     async fn set_mode(&self, path: &WorkspacePath, mode: u32) -> Result<()> {
-        files::set_mode(self.shared(), path, mode).await
+        self.access().set_mode(path, mode).await
     }
 
     async fn copy(&self, from: &WorkspacePath, to: &WorkspacePath) -> Result<Written> {
-        files::copy(self.shared(), from, to).await
+        self.access().copy(from, to).await
     }
 
     async fn put_archive(
@@ -105,29 +89,36 @@ impl Workspace for ContainerWorkspace {
         tar: Content,
         options: UnpackOptions,
     ) -> Result<ArchiveReport> {
-        files::put_archive(self.shared(), dir, tar, options).await
+        self.access().put_archive(dir, tar, options).await
     }
 
     async fn get_archive(&self, path: &WorkspacePath, options: ArchiveOptions) -> Result<ArchiveReader> {
-        files::get_archive(self.shared(), path, options).await
+        self.access().get_archive(path, options).await
     }
 
     async fn exec(&self, command: Command) -> Result<Output> {
-        exec::exec(self.shared(), command).await
+        self.access().exec(command).await
     }
 
     fn as_starter(&self) -> Option<&dyn Starter> {
-        self.shared().shell.is_some().then_some(self as &dyn Starter)
+        self.access().as_starter().map(|_| self as &dyn Starter)
     }
 
     async fn close(&self) -> Result<()> {
-        self.handle.closing.close().await
+        self.access().close().await
     }
 }
 
 #[async_trait]
 impl Starter for ContainerWorkspace {
     async fn start(&self, command: Command) -> Result<Process> {
-        process::start(self.shared(), command).await
+        let Some(starter) = self.access().as_starter() else {
+            return Err(Error::Unsupported {
+                operation: "starting a process".to_owned(),
+                backend: crate::Kind::Container,
+                reason: "nothing in the container can end it".to_owned(),
+            });
+        };
+        starter.start(command).await
     }
 }

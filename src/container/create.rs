@@ -13,6 +13,8 @@ use bollard::query_parameters::{CreateContainerOptionsBuilder, StartContainerOpt
 
 use super::attach::{has_read_only_rootfs, hidden_mounts, inspect};
 use super::check;
+#[cfg(feature = "helper")]
+use super::create_with_helper::Failure;
 use super::engine::{Engine, SLOW_CALL_TIMEOUT, is_refusal};
 use super::engine_env::EngineEnv;
 use super::events;
@@ -21,13 +23,13 @@ use super::image;
 use super::labels::{self, Marks};
 use super::limits;
 use super::monitor::Monitor;
-use super::options::ContainerOptions;
+use super::options::{Access, ContainerOptions};
 use super::pause;
 use super::prepare::{Prepared, prepare};
 use super::progress::{Progress, Stage, Timings};
 use super::removal::{self, remove_container};
 use super::shared::{Opened, Shared};
-use super::spec::{self, Plan};
+use super::spec::{self, FirstProcess, Plan};
 use super::workspace::{ContainerWorkspace, Facts, Ownership};
 use crate::descriptor::{ContainerDetails, Details};
 use crate::error::{Error, ImageErrorKind, Result};
@@ -57,24 +59,20 @@ impl ContainerWorkspace {
         limits::check_disk(&options, &facts)?;
         let (image, pull) = image::ensure(engine, &options, &progress).await?;
         let creation = Creation::new(engine, labels::new_id());
-        let made = Maker { engine, options, facts, image, creation: &creation, progress: &progress };
-        match made.make(pull).await {
-            Ok(workspace) => {
-                creation.finish();
-                Ok(workspace)
-            }
-            Err(error) => {
-                creation.undo().await;
-                Err(error)
-            }
+        let maker = Maker { engine, options, facts, image, creation: &creation, progress: &progress };
+        let made = maker.make(pull).await;
+        match made.is_ok() {
+            true => creation.finish(),
+            false => creation.undo().await,
         }
+        made
     }
 }
 
 /// What has been made so far; removed unless it is finished.
-struct Creation {
+pub(super) struct Creation {
     engine: Engine,
-    workspace_id: String,
+    pub(super) workspace_id: String,
     finished: AtomicBool,
     /// Whether a call that makes something has not answered.
     pending: AtomicBool,
@@ -101,6 +99,12 @@ impl Creation {
         self.finished.store(true, Ordering::Relaxed);
     }
 
+    /// Removes what has been made, to begin again.
+    #[cfg(feature = "helper")]
+    async fn restart(&self) -> Result<()> {
+        removal::remove_workspace(&self.engine, &self.workspace_id).await
+    }
+
     /// Removes what has been made; what cannot be removed now is left to the drop.
     async fn undo(&self) {
         let removed = removal::remove_workspace(&self.engine, &self.workspace_id).await;
@@ -120,19 +124,60 @@ impl Drop for Creation {
 }
 
 /// Everything that making a container needs.
-struct Maker<'a> {
-    engine: &'a Engine,
-    options: ContainerOptions,
-    facts: EngineFacts,
-    image: ImageInspect,
-    creation: &'a Creation,
+pub(super) struct Maker<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) options: ContainerOptions,
+    pub(super) facts: EngineFacts,
+    pub(super) image: ImageInspect,
+    pub(super) creation: &'a Creation,
     progress: &'a (dyn Fn(Progress) + Send + Sync),
 }
 
 impl Maker<'_> {
+    /// Makes it with a helper where one can run, unless asked for otherwise.
+    #[cfg(feature = "helper")]
     async fn make(self, pull: Duration) -> Result<ContainerWorkspace> {
+        let required = self.options.access == Access::Helper;
+        let program = match self.helper() {
+            Ok(program) => program,
+            Err(reason) if required => return Err(no_helper(&reason)),
+            Err(reason) => return self.make_by_engine(pull, &reason).await,
+        };
+        for attempt in 1.. {
+            let error = match self.make_with_helper(program, pull).await {
+                Ok(workspace) => return Ok(workspace),
+                Err(Failure::Other(error)) => return Err(error),
+                Err(Failure::Helper(error)) => error,
+            };
+            self.creation.restart().await?;
+            // The volume that the helper was in may have been removed by somebody else.
+            if attempt == 1 {
+                continue;
+            }
+            let reason = format!("the helper does not run in it: {}", with_sources(&error));
+            return match required {
+                true => Err(no_helper(&reason)),
+                false => self.make_by_engine(pull, &reason).await,
+            };
+        }
+        unreachable!("the loop ends only by returning")
+    }
+
+    #[cfg(not(feature = "helper"))]
+    async fn make(self, pull: Duration) -> Result<ContainerWorkspace> {
+        self.make_by_engine(pull, "the library was built without the helper").await
+    }
+
+    /// Tells what is being done.
+    pub(super) fn tell(&self, stage: Stage) {
+        (self.progress)(Progress::Stage(stage));
+    }
+
+    /// Makes it with nothing but the engine's own calls for this `reason`.
+    async fn make_by_engine(self, pull: Duration, reason: &str) -> Result<ContainerWorkspace> {
+        tracing::debug!(image = self.options.image, reason, "the container is reached by engine calls");
         let begin = Instant::now();
-        (self.progress)(Progress::Stage(Stage::Creating));
+        self.tell(Stage::Creating);
         let architecture = self.image.architecture.clone().unwrap_or_default();
         let program = pause::program(&architecture);
         let options = &self.options;
@@ -141,8 +186,9 @@ impl Maker<'_> {
         let marks = Marks::new(&self.creation.workspace_id, &options.root, user.as_deref(), options.keep);
         let mut plan = Plan {
             labels: marks.labels(&options.labels),
-            has_pause: program.is_some(),
+            first_process: if program.is_some() { FirstProcess::Pause } else { FirstProcess::Sleep },
             volumes: Vec::new(),
+            helper: None,
             seeds: false,
         };
         let (id, prepared, warnings) = if check::is_read_only(options) {
@@ -152,7 +198,7 @@ impl Maker<'_> {
             (id, prepared, warnings)
         } else {
             let (id, warnings) = self.create(self.name(""), spec::body(options, &plan)).await?;
-            (self.progress)(Progress::Stage(Stage::Preparing));
+            self.tell(Stage::Preparing);
             let prepared = prepare(self.engine, &id, options, program.as_deref(), false).await?;
             (id, prepared, warnings)
         };
@@ -161,7 +207,7 @@ impl Maker<'_> {
         image::check_digest(&options.image, options.require_digest.as_deref(), &made)?;
         let create = begin.elapsed();
         let begin = Instant::now();
-        (self.progress)(Progress::Stage(Stage::Starting));
+        self.tell(Stage::Starting);
         self.start(&id).await?;
         let inspected = inspect(self.engine, &id).await?;
         check_started(&inspected)?;
@@ -171,13 +217,17 @@ impl Maker<'_> {
         let user = prepared.user.ids;
         let engine_env = EngineEnv::of(self.engine, &id, &variables, hostname.as_deref(), user).await?;
         let hidden_mounts = hidden_mounts(self.engine, &inspected).await?;
-        let workspace = self.open(inspected, prepared, engine_env, hidden_mounts, warnings, timings);
-        (self.progress)(Progress::Stage(Stage::Ready));
+        let mut opening = Opening { inspected, warnings, timings, hidden_mounts };
+        if self.options.access == Access::Auto {
+            opening.warnings.push(format!("it is reached by engine calls, which are slow: {reason}"));
+        }
+        let workspace = self.open(opening, prepared, engine_env);
+        self.tell(Stage::Ready);
         Ok(workspace)
     }
 
     /// The container's name, or that of something beside it.
-    fn name(&self, suffix: &str) -> String {
+    pub(super) fn name(&self, suffix: &str) -> String {
         match &self.options.name {
             Some(name) if suffix.is_empty() => name.clone(),
             _ => format!("agentworkspace-{}{suffix}", &self.creation.workspace_id[..12]),
@@ -187,15 +237,15 @@ impl Maker<'_> {
     /// Makes the volumes that stand in for a root file system that cannot be written.
     async fn make_volumes(&self, plan: &mut Plan, root_volume: bool) -> Result<()> {
         let mut volumes = Vec::new();
-        if plan.has_pause {
-            volumes.push((self.name("-init"), pause::DIRECTORY.to_owned()));
+        if plan.first_process == FirstProcess::Pause {
+            volumes.push((Some(self.name("-init")), pause::DIRECTORY.to_owned()));
         }
         if root_volume {
-            volumes.push((self.name("-root"), self.options.root.clone()));
+            volumes.push((Some(self.name("-root")), self.options.root.clone()));
         }
         for (name, _) in &volumes {
             let request = VolumeCreateRequest {
-                name: Some(name.clone()),
+                name: name.clone(),
                 labels: Some(plan.labels.clone()),
                 ..Default::default()
             };
@@ -212,14 +262,18 @@ impl Maker<'_> {
     async fn seed(&self, plan: &Plan, program: Option<&[u8]>, root_volume: bool) -> Result<Prepared> {
         let body = spec::body(&self.options, &Plan { seeds: true, ..plan.clone() });
         let (id, _) = self.create(self.name("-seed"), body).await?;
-        (self.progress)(Progress::Stage(Stage::Preparing));
+        self.tell(Stage::Preparing);
         let prepared = prepare(self.engine, &id, &self.options, program, root_volume).await?;
         remove_container(self.engine, &id).await?;
         Ok(prepared)
     }
 
     /// The engine's create call; what it refuses by the caller's options is typed.
-    async fn create(&self, name: String, body: ContainerCreateBody) -> Result<(String, Vec<String>)> {
+    pub(super) async fn create(
+        &self,
+        name: String,
+        body: ContainerCreateBody,
+    ) -> Result<(String, Vec<String>)> {
         let platform = self.options.platform.as_deref().unwrap_or_default();
         let query = CreateContainerOptionsBuilder::default().name(&name).platform(platform).build();
         let call = self.engine.docker().create_container(Some(query), body);
@@ -265,22 +319,15 @@ impl Maker<'_> {
         Error::Engine { operation, status: Some(status), message }
     }
 
-    async fn start(&self, id: &str) -> Result<()> {
+    pub(super) async fn start(&self, id: &str) -> Result<()> {
         let call = self.engine.docker().start_container(id, None::<StartContainerOptions>);
         let started = self.engine.call("start the container", SLOW_CALL_TIMEOUT, call).await;
         started.map_err(|error| self.refusal(&self.name(""), error))
     }
 
     /// The workspace of the container that runs.
-    fn open(
-        &self,
-        inspected: ContainerInspectResponse,
-        prepared: Prepared,
-        engine_env: EngineEnv,
-        hidden_mounts: Vec<String>,
-        warnings: Vec<String>,
-        timings: Timings,
-    ) -> ContainerWorkspace {
+    fn open(&self, opening: Opening, prepared: Prepared, engine_env: EngineEnv) -> ContainerWorkspace {
+        let Opening { inspected, warnings, timings, hidden_mounts } = opening;
         let options = &self.options;
         let opened = Opened {
             engine: self.engine.clone(),
@@ -315,8 +362,32 @@ impl Maker<'_> {
         events::follow(&shared, self.facts.now, inspected.state.unwrap_or_default());
         let id = self.creation.workspace_id.clone();
         let ownership = if options.keep { Ownership::Kept } else { Ownership::Owned { workspace_id: id } };
-        ContainerWorkspace::new(shared, ownership, facts)
+        ContainerWorkspace::by_engine(shared, ownership, facts)
     }
+}
+
+/// What is known of a container that runs.
+struct Opening {
+    inspected: ContainerInspectResponse,
+    warnings: Vec<String>,
+    timings: Timings,
+    hidden_mounts: Vec<String>,
+}
+
+#[cfg(feature = "helper")]
+fn no_helper(reason: &str) -> Error {
+    Error::Unsupported {
+        operation: "a container with a helper".to_owned(),
+        backend: crate::Kind::Container,
+        reason: reason.to_owned(),
+    }
+}
+
+/// An error with what it came from.
+#[cfg(feature = "helper")]
+fn with_sources(error: &Error) -> String {
+    let sources = std::iter::successors(std::error::Error::source(error), |error| error.source());
+    sources.fold(error.to_string(), |text, source| format!("{text}: {source}"))
 }
 
 /// What is told of the container itself.

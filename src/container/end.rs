@@ -21,7 +21,7 @@ const SETTLE: Duration = Duration::from_secs(2);
 const EVENT_DELAY: Duration = Duration::from_millis(500);
 
 /// How long a container that dies may take to be seen so, once its processes are gone.
-const DEATH_DELAY: Duration = Duration::from_secs(5);
+pub(crate) const DEATH_DELAY: Duration = Duration::from_secs(5);
 
 /// The same where nothing tells whether it dies: so long a process that SIGKILL ended seems to run on.
 const DEATH_DELAY_UNSURE: Duration = Duration::from_secs(1);
@@ -170,7 +170,7 @@ pub(crate) async fn check_alive(shared: &Shared) -> Result<()> {
 }
 
 /// Fails as soon as the container is known to be dead, within `patience`.
-async fn wait_for_death(shared: &Shared, patience: Duration) -> Result<()> {
+pub(crate) async fn wait_for_death(shared: &Shared, patience: Duration) -> Result<()> {
     let deadline = Instant::now() + patience;
     loop {
         shared.monitor.check(&shared.engine, &shared.id).await?;

@@ -27,6 +27,9 @@ pub struct Engine(Arc<Inner>);
 struct Inner {
     docker: Docker,
     address: String,
+    /// The digests of helpers that the engine is known to have.
+    #[cfg(feature = "helper")]
+    helpers: std::sync::Mutex<std::collections::HashSet<&'static str>>,
 }
 
 impl Engine {
@@ -59,12 +62,23 @@ impl Engine {
             .await
             .map_err(|_| Error::NoEngine { address: address.to_owned(), source: None })?
             .map_err(unreachable)?;
-        Ok(Engine(Arc::new(Inner { docker, address: address.to_owned() })))
+        Ok(Engine(Arc::new(Inner {
+            docker,
+            address: address.to_owned(),
+            #[cfg(feature = "helper")]
+            helpers: std::sync::Mutex::default(),
+        })))
     }
 
     /// Where the engine is.
     pub fn address(&self) -> &str {
         &self.0.address
+    }
+
+    /// The digests of helpers that the engine is known to have.
+    #[cfg(feature = "helper")]
+    pub(crate) fn helpers(&self) -> std::sync::MutexGuard<'_, std::collections::HashSet<&'static str>> {
+        self.0.helpers.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     pub(crate) fn docker(&self) -> &Docker {

@@ -19,6 +19,12 @@ pub(crate) struct EngineEnv {
 }
 
 impl EngineEnv {
+    /// Of a container whose processes no engine starts.
+    #[cfg(feature = "helper")]
+    pub(crate) fn none() -> EngineEnv {
+        EngineEnv { variables: Environment::empty(), home_is_the_users: false }
+    }
+
     /// Of a container whose own variables are `config`, in the engine's form, for processes of
     /// `user`.
     pub(crate) async fn of(

@@ -155,7 +155,10 @@ impl Follower {
                 self.monitor.set(Condition::Gone(GoneReason::ContainerRestarted));
             }
             "destroy" | "remove" => {
-                *ended = None;
+                // Why it ended says more where the engine removes what has ended.
+                if let Some(why) = ended.take().filter(|_| self.monitor.is_removed_at_end()) {
+                    self.monitor.set(Condition::Gone(why));
+                }
                 self.monitor.set(Condition::Gone(GoneReason::ContainerRemoved));
             }
             _ => {}

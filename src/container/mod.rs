@@ -14,14 +14,19 @@ mod cleanup;
 mod close;
 mod contract;
 mod create;
+#[cfg(feature = "helper")]
+mod create_with_helper;
 mod end;
 mod engine;
+mod engine_access;
 mod engine_env;
 mod events;
 mod exec;
 mod execs;
 mod facts;
 mod files;
+#[cfg(feature = "helper")]
+mod helper;
 mod hijack;
 mod image;
 mod kill;

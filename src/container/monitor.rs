@@ -57,6 +57,8 @@ pub(crate) struct Monitor {
     own_pauses: Arc<OwnPauses>,
     /// What the engine said of the container when it was opened.
     opened: Arc<OnceLock<OpenedState>>,
+    /// Whether the engine removes the container when it ends, so that a removal tells nothing.
+    removed_at_end: bool,
 }
 
 /// What is remembered of the state that a container was opened in.
@@ -84,12 +86,28 @@ impl Monitor {
             seen: Arc::default(),
             own_pauses: Arc::default(),
             opened: Arc::default(),
+            removed_at_end: false,
         }
+    }
+
+    /// A container that the engine removes when it ends.
+    #[cfg(feature = "helper")]
+    pub(crate) fn removed_at_end() -> Self {
+        Monitor { removed_at_end: true, ..Monitor::new() }
+    }
+
+    /// Whether a removal tells nothing.
+    pub(crate) fn is_removed_at_end(&self) -> bool {
+        self.removed_at_end
     }
 
     /// Records what has become of the container, unless more is known already.
     pub(crate) fn set(&self, new: Condition) {
+        let is_removal = new == Condition::Gone(GoneReason::ContainerRemoved);
         self.condition.send_if_modified(|condition| {
+            if is_removal && self.removed_at_end && condition.rank() >= 2 {
+                return false;
+            }
             let (old_rank, new_rank) = (condition.rank(), new.rank());
             let says_more = new_rank > old_rank || (new_rank == 0 && old_rank == 0 && *condition != new);
             if says_more {
@@ -229,6 +247,9 @@ impl Monitor {
         let state = match engine.inspect(id).await {
             Ok(Some(container)) => container.state.unwrap_or_default(),
             Ok(None) => {
+                if self.removed_at_end {
+                    self.verdict().await;
+                }
                 self.set(Condition::Gone(GoneReason::ContainerRemoved));
                 return self.check_open();
             }
@@ -251,13 +272,18 @@ impl Monitor {
             Some(Status::RUNNING | Status::PAUSED) => return self.check_open(),
             _ => {}
         }
-        // The state does not tell a kill from an exit; the events, which are under way, do.
-        let mut changes = self.condition.subscribe();
-        let verdict = changes.wait_for(|condition| condition.rank() > 0);
-        // What it gives holds a lock on the condition, so it is dropped before the next line sets it.
-        drop(tokio::time::timeout(VERDICT_GRACE, verdict).await);
+        self.verdict().await;
         self.set(Condition::Gone(self.end(state.exit_code, state.oom_killed == Some(true))));
         self.check_open()
+    }
+
+    /// Waits for what the events, which are under way, say of a container that does not run: its state
+    /// does not tell a kill from an exit.
+    async fn verdict(&self) {
+        let mut changes = self.condition.subscribe();
+        let verdict = changes.wait_for(|condition| condition.rank() > 0);
+        // What it gives holds a lock on the condition, which is to be set next.
+        drop(tokio::time::timeout(VERDICT_GRACE, verdict).await);
     }
 }
 
@@ -283,6 +309,16 @@ mod tests {
         monitor.set(Condition::Closed);
         monitor.set(gone(GoneReason::ContainerRemoved));
         assert!(matches!(monitor.check_open().unwrap_err(), Error::Closed));
+    }
+
+    #[cfg(feature = "helper")]
+    #[test]
+    fn a_removal_that_follows_the_end_does_not_explain_it() {
+        let monitor = Monitor::removed_at_end();
+        monitor.set(Condition::Gone(GoneReason::OutOfMemory));
+        monitor.set(Condition::Gone(GoneReason::ContainerRemoved));
+        let error = monitor.check_open().unwrap_err();
+        assert!(matches!(error, Error::Gone { why: GoneReason::OutOfMemory }), "{error}");
     }
 
     #[test]

@@ -19,9 +19,14 @@ pub const DEFAULT_PIDS_LIMIT: i64 = 1024;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Access {
-    /// The best way there is.
+    /// By a helper where one can run, otherwise by the engine's own calls; which of them it is, and
+    /// why, is in [`Details`](crate::Details).
     #[default]
     Auto,
+    /// By a helper in the container, or not at all. What it is asked for takes about 2 ms, its
+    /// container ends with its owner whatever ends that, and nothing of the image is needed.
+    #[cfg(feature = "helper")]
+    Helper,
     /// Only by the engine's own calls: nothing is put into the container.
     Engine,
 }

@@ -22,9 +22,6 @@ pub(crate) struct Prepared {
 }
 
 /// Puts the first process and the workspace root into a container that has not been started.
-///
-/// Nothing runs in it yet, so nothing can change a directory between the look and the write.
-/// `owns_root` says that the root is a new volume, which belongs to root until now.
 pub(crate) async fn prepare(
     engine: &Engine,
     container: &str,
@@ -32,6 +29,22 @@ pub(crate) async fn prepare(
     program: Option<&[u8]>,
     owns_root: bool,
 ) -> Result<Prepared> {
+    let user = prepare_root(engine, container, options, program, owns_root).await?;
+    Ok(Prepared { user, shell: find_shell(engine, container).await? })
+}
+
+/// Puts the workspace root into a container that has not been started, and a first process if there
+/// is one; whom the root belongs to.
+///
+/// Nothing runs in it yet, so nothing can change a directory between the look and the write.
+/// `owns_root` says that the root is a new volume, which belongs to root until now.
+pub(crate) async fn prepare_root(
+    engine: &Engine,
+    container: &str,
+    options: &ContainerOptions,
+    program: Option<&[u8]>,
+    owns_root: bool,
+) -> Result<User> {
     let name = spec::user(options);
     let name = match name {
         Some(name) => name,
@@ -60,8 +73,8 @@ pub(crate) async fn prepare(
     if owns_root && existing == count {
         entries.directory(&options.root, user.ids)?;
     }
-    put(engine, container, entries).await?;
-    Ok(Prepared { user, shell: find_shell(engine, container).await? })
+    entries.put(engine, container, "make the workspace root").await?;
+    Ok(user)
 }
 
 /// The user that the image sets.
@@ -77,7 +90,7 @@ fn first_components(path: &str, count: usize) -> String {
 }
 
 /// A tar archive to be put at `/`.
-struct Entries {
+pub(crate) struct Entries {
     archive: tar::Builder<Vec<u8>>,
     is_empty: bool,
 }
@@ -98,7 +111,7 @@ impl Entries {
         self.append(header, path, &[])
     }
 
-    fn executable(&mut self, path: &str, content: &[u8]) -> Result<()> {
+    pub(crate) fn executable(&mut self, path: &str, content: &[u8]) -> Result<()> {
         let mut header = tar::Header::new_gnu();
         header.set_entry_type(tar::EntryType::Regular);
         header.set_mode(0o555);
@@ -124,19 +137,20 @@ impl Entries {
         };
         appended.map_err(|source| Error::from_io("archive", path, source))
     }
-}
 
-async fn put(engine: &Engine, container: &str, entries: Entries) -> Result<()> {
-    if entries.is_empty {
-        return Ok(());
+    /// Puts them into a container, which is to `purpose`.
+    pub(crate) async fn put(self, engine: &Engine, container: &str, purpose: &'static str) -> Result<()> {
+        if self.is_empty {
+            return Ok(());
+        }
+        let failed = |source| Error::from_io("archive", "/", source);
+        let archive = self.archive.into_inner().map_err(failed)?;
+        let options =
+            UploadToContainerOptionsBuilder::default().path("/").no_overwrite_dir_non_dir("true").build();
+        let body = bollard::body_full(Bytes::from(archive));
+        let call = engine.docker().upload_to_container(container, Some(options), body);
+        engine.call(purpose, SLOW_CALL_TIMEOUT, call).await
     }
-    let failed = |source| Error::from_io("archive", "/", source);
-    let archive = entries.archive.into_inner().map_err(failed)?;
-    let options =
-        UploadToContainerOptionsBuilder::default().path("/").no_overwrite_dir_non_dir("true").build();
-    let body = bollard::body_full(Bytes::from(archive));
-    let call = engine.docker().upload_to_container(container, Some(options), body);
-    engine.call("make the workspace root", SLOW_CALL_TIMEOUT, call).await
 }
 
 #[cfg(test)]

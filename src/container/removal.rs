@@ -14,7 +14,7 @@ use super::engine::{CALL_TIMEOUT, Engine, SLOW_CALL_TIMEOUT};
 use super::labels;
 use crate::error::{Error, Result};
 
-/// How long a removal may take altogether.
+/// How long a removal may make no progress beside an engine that answers.
 const REMOVAL: Duration = Duration::from_secs(5);
 
 /// The first and the last delay between two looks at what is still there.
@@ -40,27 +40,34 @@ const RECONCILE: [Duration; 8] = [
 /// Labels rather than names decide, so that this also finds what a lost call made.
 pub(crate) async fn remove_workspace(engine: &Engine, workspace_id: &str) -> Result<()> {
     let filter = format!("{}={workspace_id}", labels::WORKSPACE);
-    let start = Instant::now();
+    // A large layer takes the engine long; what counts is that something goes.
+    let mut progress = Instant::now();
+    let mut left = usize::MAX;
     let mut delay = FIRST_DELAY;
+    let mut refused = None;
     loop {
         let containers = containers(engine, &filter).await?;
-        let mut refused = None;
-        for id in containers.iter().filter_map(|container| container.id.as_deref()) {
-            refused = remove_container(engine, id).await.err().or(refused);
-        }
         let volumes = volumes(engine, &filter).await?;
-        for volume in &volumes {
-            // A volume is in use for as long as its container is being removed.
-            refused = remove_volume(engine, &volume.name).await.err().or(refused);
-        }
-        if containers.is_empty() && volumes.is_empty() {
+        let found = containers.len() + volumes.len();
+        if found == 0 {
             return Ok(());
         }
-        if start.elapsed() > REMOVAL {
+        if found < left {
+            (left, progress) = (found, Instant::now());
+        }
+        if progress.elapsed() > REMOVAL {
             return Err(refused.unwrap_or_else(|| Error::Timeout {
                 operation: format!("the removal of workspace {workspace_id}"),
                 after: REMOVAL,
             }));
+        }
+        refused = None;
+        for id in containers.iter().filter_map(|container| container.id.as_deref()) {
+            refused = remove_container(engine, id).await.err().or(refused);
+        }
+        for volume in &volumes {
+            // A volume is in use for as long as its container is being removed.
+            refused = remove_volume(engine, &volume.name).await.err().or(refused);
         }
         // What was removed without an error needs no pause before it is verified.
         if refused.is_some() {

@@ -39,12 +39,33 @@ const FALLBACK_PROCESS: [&str; 2] = ["sleep", "2147483647"];
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) labels: HashMap<String, String>,
-    /// Whether the first process is [`pause`].
-    pub(crate) has_pause: bool,
-    /// Volumes of our own and where they are mounted.
-    pub(crate) volumes: Vec<(String, String)>,
+    pub(crate) first_process: FirstProcess,
+    /// Volumes of our own and where they are mounted; those without a name are the engine's to
+    /// name, and to remove with their container.
+    pub(crate) volumes: Vec<(Option<String>, String)>,
+    /// The mount of the helper.
+    pub(crate) helper: Option<EngineMount>,
     /// Whether the container is one that only fills the volumes and is never started.
     pub(crate) seeds: bool,
+}
+
+/// What runs first in a container, and ends it when it ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FirstProcess {
+    /// The helper at this path, which serves whoever is attached to its input.
+    #[cfg(feature = "helper")]
+    Helper(String),
+    /// [`pause`].
+    Pause,
+    /// What an image has itself.
+    Sleep,
+}
+
+impl FirstProcess {
+    /// Whether it serves whoever is attached to it, and ends with them.
+    fn is_attached(&self) -> bool {
+        !matches!(self, FirstProcess::Pause | FirstProcess::Sleep)
+    }
 }
 
 /// The user of the container's processes, in the words of the engine; `None` for the image's own.
@@ -61,10 +82,13 @@ pub(crate) fn needs_root_volume(options: &ContainerOptions) -> bool {
 /// The body of the create call.
 pub(crate) fn body(options: &ContainerOptions, plan: &Plan) -> ContainerCreateBody {
     let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
-    let (entrypoint, cmd) = match plan.has_pause {
-        true => (words(&[pause::PATH]), words(&[])),
-        false => (words(&FALLBACK_PROCESS[..1]), words(&FALLBACK_PROCESS[1..])),
+    let (entrypoint, cmd) = match &plan.first_process {
+        #[cfg(feature = "helper")]
+        FirstProcess::Helper(path) => (words(&[path]), words(&[])),
+        FirstProcess::Pause => (words(&[pause::PATH]), words(&[])),
+        FirstProcess::Sleep => (words(&FALLBACK_PROCESS[..1]), words(&FALLBACK_PROCESS[1..])),
     };
+    let attached = Some(plan.first_process.is_attached());
     let ports: BTreeSet<String> = options.ports.iter().map(|port| port_name(port.container)).collect();
     ContainerCreateBody {
         image: Some(options.image.clone()),
@@ -80,11 +104,12 @@ pub(crate) fn body(options: &ContainerOptions, plan: &Plan) -> ContainerCreateBo
         working_dir: Some("/".to_owned()),
         labels: Some(plan.labels.clone()),
         tty: Some(false),
-        open_stdin: Some(false),
-        stdin_once: Some(false),
-        attach_stdin: Some(false),
-        attach_stdout: Some(false),
-        attach_stderr: Some(false),
+        // Its input ends with the one who is attached.
+        open_stdin: attached,
+        stdin_once: attached,
+        attach_stdin: attached,
+        attach_stdout: attached,
+        attach_stderr: attached,
         exposed_ports: (!ports.is_empty()).then(|| ports.into_iter().collect()),
         // Checks of the image run its code beside the caller's.
         healthcheck: Some(HealthConfig { test: words(&["NONE"]), ..Default::default() }),
@@ -106,7 +131,7 @@ fn host_config(options: &ContainerOptions, plan: &Plan) -> HostConfig {
         options.extra_hosts.iter().map(|(name, address)| format!("{name}:{address}")).collect();
     HostConfig {
         // Our own first process reaps; another needs the engine's init to.
-        init: Some(!plan.has_pause),
+        init: Some(plan.first_process == FirstProcess::Sleep),
         network_mode: Some(match &options.network {
             Network::None => "none".to_owned(),
             Network::Default => "default".to_owned(),
@@ -130,7 +155,7 @@ fn host_config(options: &ContainerOptions, plan: &Plan) -> HostConfig {
             name: Some(RestartPolicyNameEnum::NO),
             maximum_retry_count: None,
         }),
-        auto_remove: Some(false),
+        auto_remove: Some(plan.first_process.is_attached() && !plan.seeds),
         oom_score_adj: Some(OOM_SCORE),
         storage_opt: disk,
         shm_size: options.shm.and_then(bytes),
@@ -194,7 +219,7 @@ fn tmpfs(options: &ContainerOptions) -> HashMap<String, String> {
 fn mounts(options: &ContainerOptions, plan: &Plan) -> Vec<EngineMount> {
     let own = plan.volumes.iter().map(|(volume, target)| EngineMount {
         typ: Some(MountType::VOLUME),
-        source: Some(volume.clone()),
+        source: volume.clone(),
         target: Some(target.clone()),
         // Nothing but the engine itself writes where the first process comes from.
         read_only: Some(target == pause::DIRECTORY && !plan.seeds),
@@ -203,13 +228,13 @@ fn mounts(options: &ContainerOptions, plan: &Plan) -> Vec<EngineMount> {
         // A create that was given up makes the volume again, if it has been removed by then, and
         // must label it so that it is found.
         volume_options: Some(MountVolumeOptions {
-            no_copy: Some(!plan.seeds),
+            no_copy: Some(volume.is_some() && !plan.seeds),
             labels: Some(plan.labels.clone()),
             ..Default::default()
         }),
         ..Default::default()
     });
-    own.chain(options.mounts.iter().filter_map(mount)).collect()
+    own.chain(plan.helper.clone()).chain(options.mounts.iter().filter_map(mount)).collect()
 }
 
 fn mount(mount: &Mount) -> Option<EngineMount> {
@@ -232,7 +257,13 @@ mod tests {
     use super::*;
 
     fn plan() -> Plan {
-        Plan { labels: HashMap::new(), has_pause: true, volumes: Vec::new(), seeds: false }
+        Plan {
+            labels: HashMap::new(),
+            first_process: FirstProcess::Pause,
+            volumes: Vec::new(),
+            helper: None,
+            seeds: false,
+        }
     }
 
     #[test]

@@ -4,21 +4,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::close::Closing;
+use super::engine_access::EngineAccess;
 use super::progress::Timings;
 use super::shared::Shared;
 use crate::descriptor::Details;
+use crate::workspace::Workspace;
 
 /// A workspace in a container; clones are handles of the same one.
 #[derive(Clone, Debug)]
 pub struct ContainerWorkspace {
-    pub(super) handle: Arc<Handle>,
+    handle: Arc<Handle>,
 }
 
 /// What the clones share. Dropping it closes the workspace in the background.
 #[derive(Debug)]
-pub(super) struct Handle {
-    pub(super) shared: Arc<Shared>,
-    pub(super) closing: Closing,
+struct Handle {
+    shared: Arc<Shared>,
+    access: Box<dyn Workspace>,
     facts: Facts,
 }
 
@@ -45,9 +47,21 @@ pub(crate) enum Ownership {
 }
 
 impl ContainerWorkspace {
-    pub(crate) fn new(shared: Arc<Shared>, ownership: Ownership, facts: Facts) -> Self {
+    /// A container by the engine's own calls.
+    pub(crate) fn by_engine(shared: Arc<Shared>, ownership: Ownership, facts: Facts) -> Self {
         let closing = Closing::new(shared.clone(), ownership);
-        ContainerWorkspace { handle: Arc::new(Handle { shared, closing, facts }) }
+        let (reference, details) = (facts.reference.clone(), facts.details.clone());
+        let access = EngineAccess::new(shared.clone(), closing, reference, details);
+        ContainerWorkspace::new(shared, Box::new(access), facts)
+    }
+
+    /// A container by `access`.
+    pub(crate) fn new(shared: Arc<Shared>, access: Box<dyn Workspace>, facts: Facts) -> Self {
+        ContainerWorkspace { handle: Arc::new(Handle { shared, access, facts }) }
+    }
+
+    pub(super) fn access(&self) -> &dyn Workspace {
+        &*self.handle.access
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

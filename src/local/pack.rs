@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, OwnedFd};
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -15,7 +14,7 @@ use super::sorted_dir::SortedDir;
 use super::stream::StreamWriter;
 use super::tasks::Stop;
 use crate::error::{Error, Result};
-use crate::files::{ArchiveOptions, DirEntry, FileKind, escape_bytes};
+use crate::files::{ArchiveOptions, DirEntry, FileKind, Patterns, escape_bytes};
 use crate::path::WorkspacePath;
 use crate::tar::{Entry, TarWriter, Time};
 
@@ -38,24 +37,11 @@ pub(super) fn subject(root: &Root, path: &WorkspacePath) -> Result<Subject> {
     Ok(Subject::File { file, name })
 }
 
-/// The names that are left out.
-pub(super) fn excluded(patterns: &[String]) -> Result<GlobSet> {
-    let invalid = |pattern: &str, error: globset::Error| Error::InvalidArgument {
-        reason: format!("`{pattern}` is not a glob pattern: {}", error.kind()),
-    };
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-        set.add(glob.map_err(|error| invalid(pattern, error))?);
-    }
-    set.build().map_err(|error| invalid(&patterns.join("`, `"), error))
-}
-
 /// Packs `subject` into `stream`.
 pub(super) fn pack(
     subject: Subject,
     path: &WorkspacePath,
-    exclude: GlobSet,
+    exclude: Patterns,
     options: &ArchiveOptions,
     stop: &Stop,
     stream: &mut StreamWriter,
@@ -80,7 +66,7 @@ pub(super) fn pack(
 
 struct Packer<'a> {
     path: &'a WorkspacePath,
-    exclude: GlobSet,
+    exclude: Patterns,
     limit: Option<u64>,
     bytes: u64,
     stop: &'a Stop,
@@ -112,7 +98,7 @@ impl Packer<'_> {
                 name.push(b'/');
             }
             name.extend_from_slice(entry.name.as_bytes());
-            if self.exclude.is_match(std::path::Path::new(os(&name))) {
+            if self.exclude.is_match(&name) {
                 continue;
             }
             let parent = level.entries.dir().map_err(|e| self.failed(&name, e))?;
@@ -256,8 +242,4 @@ impl Packer<'_> {
             (false, false) => format!("{}/{}", self.path, escape_bytes(name)),
         }
     }
-}
-
-fn os(bytes: &[u8]) -> &std::ffi::OsStr {
-    std::os::unix::ffi::OsStrExt::from_bytes(bytes)
 }

@@ -21,7 +21,7 @@ use crate::environment::Environment;
 use crate::error::{Error, Result, SpawnErrorKind};
 use crate::files::{
     ArchiveOptions, ArchiveReader, ArchiveReport, Content, DirPage, FileReader, LinkTarget, ListOptions,
-    Metadata, OpenOptions, UnpackOptions, WriteOptions, Written,
+    Metadata, OpenOptions, Patterns, UnpackOptions, WriteOptions, Written,
 };
 use crate::output::Output;
 use crate::path::WorkspacePath;
@@ -270,7 +270,7 @@ impl Workspace for LocalWorkspace {
 
     async fn get_archive(&self, path: &WorkspacePath, options: ArchiveOptions) -> Result<ArchiveReader> {
         self.tasks.check()?;
-        let exclude = pack::excluded(&options.exclude)?;
+        let exclude = Patterns::new(&options.exclude)?;
         let subject = self.on(path, |root, path, _| pack::subject(root, path)).await?;
         let path = path.clone();
         let (sender, reader) = stream::stream();

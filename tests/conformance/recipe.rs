@@ -2,7 +2,7 @@
 //! under test.
 
 use agentworkspace::Environment;
-use agentworkspace::container::{ContainerOptions, Engine, Mount};
+use agentworkspace::container::{Access, ContainerOptions, Engine, Mount};
 use tokio::sync::OnceCell;
 
 use crate::docker;
@@ -11,6 +11,7 @@ use crate::docker;
 #[derive(Clone, Debug)]
 pub(crate) struct Recipe {
     pub(crate) image: &'static str,
+    pub(crate) access: Access,
     /// A user other than root.
     pub(crate) user: Option<u32>,
     pub(crate) read_only: bool,
@@ -26,6 +27,7 @@ impl Recipe {
     pub(crate) fn new(image: &'static str) -> Self {
         Recipe {
             image,
+            access: Access::Engine,
             user: None,
             read_only: false,
             root_on_tmpfs: false,
@@ -37,7 +39,8 @@ impl Recipe {
 
     pub(crate) fn options(&self) -> ContainerOptions {
         let env: Environment = [("GIVEN", "by the options")].into_iter().collect();
-        let mut options = ContainerOptions::new(self.image).env(env).read_only(self.read_only);
+        let mut options =
+            ContainerOptions::new(self.image).access(self.access).env(env).read_only(self.read_only);
         if let Some(user) = self.user {
             options = options.user(format!("{user}:{user}"));
         }

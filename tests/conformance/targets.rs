@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use agentworkspace::conformance::Fixture;
+use agentworkspace::container::Access;
 
 use crate::attached::Attached;
 use crate::container::Created;
@@ -77,14 +78,27 @@ pub(crate) fn all() -> Vec<Target> {
         ),
         Target::container("container-busybox-user", Recipe { user, ..busybox.clone() }),
         Target::container("container-debian", debian.clone()),
-        Target::container("container-debian-user", Recipe { user, ..debian }),
+        Target::container("container-debian-user", Recipe { user, ..debian.clone() }),
         Target::container("container-readonly", Recipe { read_only: true, ..busybox.clone() }),
         Target::container(
             "container-tmpfs",
             Recipe { read_only: true, root_on_tmpfs: true, ..busybox.clone() },
         ),
-        Target::container("container-noshell", scratch),
+        Target::container("container-noshell", scratch.clone()),
+        Target::container(
+            "helper",
+            Recipe { big_file: 1 << 30, concurrent_execs: 200, ..by_helper(&busybox) },
+        ),
+        Target::container("helper-user", Recipe { user, ..by_helper(&busybox) }),
+        Target::container("helper-debian", by_helper(&debian)),
+        Target::container("helper-readonly", Recipe { read_only: true, ..by_helper(&busybox) }),
+        Target::container("helper-readonly-user", Recipe { user, read_only: true, ..by_helper(&busybox) }),
+        Target::container("helper-noshell", by_helper(&scratch)),
         Target::engine("attached", busybox, Attached::default()),
     ]);
     targets
+}
+
+fn by_helper(recipe: &Recipe) -> Recipe {
+    Recipe { access: Access::Helper, ..recipe.clone() }
 }

@@ -1,6 +1,7 @@
 //! The first exchange over a byte stream.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::client::conn::http2;
 use hyper::header::HeaderValue;
@@ -40,7 +41,8 @@ impl RemoteWorkspace {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         options: impl Into<ConnectOptions>,
     ) -> Result<RemoteWorkspace> {
-        let ConnectOptions { reference, token, base, windows } = options.into();
+        let ConnectOptions { reference, token, base, windows, keep_alive } = options.into();
+        let pings = keep_alive.then_some(PING_INTERVAL);
         if reference.is_empty() {
             return Err(Error::InvalidArgument {
                 reason: "a remote workspace needs a name for its server".into(),
@@ -48,7 +50,7 @@ impl RemoteWorkspace {
         }
         let shutdown = CancellationToken::new();
         let guard = shutdown.clone().drop_guard();
-        let connection = Arc::new(handshake(stream, token, base, windows, shutdown).await?);
+        let connection = Arc::new(handshake(stream, token, base, windows, pings, shutdown).await?);
         let reply = connection.send(Call::json("/v1/session", &Hello { generation: GENERATION })).await?;
         let mut session = FrameReader::new(reply.body);
         let frame = session.next().await?;
@@ -82,6 +84,7 @@ async fn handshake(
     token: Option<HeaderValue>,
     base: String,
     windows: Windows,
+    pings: Option<Duration>,
     shutdown: CancellationToken,
 ) -> Result<Connection> {
     let tasks = Tasks::new();
@@ -92,7 +95,7 @@ async fn handshake(
         .max_send_buf_size(SEND_BUFFER_BYTES)
         .max_header_list_size(MAX_HEADER_BYTES)
         .max_concurrent_reset_streams(MAX_STREAMS as usize)
-        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_interval(pings)
         .keep_alive_timeout(PING_TIMEOUT)
         .keep_alive_while_idle(true)
         .handshake(TokioIo::new(stream))

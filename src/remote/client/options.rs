@@ -15,6 +15,7 @@ pub struct ConnectOptions {
     /// What comes before the paths of the protocol.
     pub(super) base: String,
     pub(super) windows: Windows,
+    pub(super) keep_alive: bool,
 }
 
 impl ConnectOptions {
@@ -25,6 +26,7 @@ impl ConnectOptions {
             token: None,
             base: String::new(),
             windows: Windows::default(),
+            keep_alive: true,
         }
     }
 
@@ -54,6 +56,12 @@ impl ConnectOptions {
     #[must_use]
     pub fn window(self, bytes: u32) -> Self {
         ConnectOptions { windows: Windows::new(bytes), ..self }
+    }
+
+    /// Sets whether a server that does not answer for 15 s is given up. Default: true.
+    #[must_use]
+    pub fn keep_alive(self, keep_alive: bool) -> Self {
+        ConnectOptions { keep_alive, ..self }
     }
 }
 

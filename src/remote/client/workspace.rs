@@ -4,8 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+#[cfg(feature = "helper")]
+use hyper::Method;
 use tokio::sync::Mutex;
 
+#[cfg(feature = "helper")]
+use super::connection::Call;
 use super::connection::Connection;
 use super::{exec, files, process};
 use crate::capabilities::Capabilities;
@@ -48,6 +52,19 @@ impl RemoteWorkspace {
     ) -> Self {
         let released = Mutex::new(false);
         RemoteWorkspace { connection, descriptor, details, capabilities, env, released }
+    }
+
+    /// Returns when the server has answered.
+    #[cfg(feature = "helper")]
+    pub(crate) async fn ping(&self) -> Result<()> {
+        let answer: Result<serde_json::Value> = self.connection.ask(Call::new(Method::GET, "/v1/ping")).await;
+        answer.map(drop)
+    }
+
+    /// Ends the connection for this reason: every call is [`Error::Gone`](crate::Error::Gone).
+    #[cfg(feature = "helper")]
+    pub(crate) fn give_up(&self, why: &str) {
+        self.connection.life.lose(why);
     }
 }
 

@@ -14,9 +14,7 @@ use super::sessions::Server;
 use crate::error::{Error, Result};
 use crate::remote::executor::Tasks;
 use crate::remote::incoming::boxed;
-use crate::remote::limits::{
-    LAST_FRAMES, MAX_HEADER_BYTES, MAX_STREAMS, PING_INTERVAL, PING_TIMEOUT, SEND_BUFFER_BYTES,
-};
+use crate::remote::limits::{LAST_FRAMES, MAX_HEADER_BYTES, MAX_STREAMS, PING_TIMEOUT, SEND_BUFFER_BYTES};
 
 impl Server {
     /// Serves one client over `stream`, until either side closes it.
@@ -45,7 +43,7 @@ impl Server {
             // A client may give up as many calls as it may make.
             .max_pending_accept_reset_streams(MAX_STREAMS as usize)
             .max_local_error_reset_streams(MAX_STREAMS as usize)
-            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_interval(self.ping_interval())
             .keep_alive_timeout(PING_TIMEOUT)
             .serve_connection(TokioIo::new(stream), service);
         let mut connection = pin!(connection);

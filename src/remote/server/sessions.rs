@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::future::join_all;
 use tokio::runtime::Handle;
@@ -16,7 +17,7 @@ use crate::error::{Error, GoneReason, Result};
 use crate::random::random_hex;
 use crate::remote::frame::{self, HEAD};
 use crate::remote::grant::{Authorize, Everybody, Grant};
-use crate::remote::limits::{FRAME_QUEUE, GENERATION, MAX_SESSIONS, OLDEST_GENERATION};
+use crate::remote::limits::{FRAME_QUEUE, GENERATION, MAX_SESSIONS, OLDEST_GENERATION, PING_INTERVAL};
 use crate::remote::outgoing::Outgoing;
 use crate::remote::windows::Windows;
 use crate::remote::wire::{Hello, Welcome};
@@ -32,6 +33,7 @@ use crate::remote::wire::{Hello, Welcome};
 pub struct Server {
     inner: Arc<Inner>,
     windows: Windows,
+    keep_alive: bool,
 }
 
 struct Inner {
@@ -61,7 +63,7 @@ impl Server {
             stopped: CancellationToken::new(),
             endings: TaskTracker::new(),
         });
-        Server { inner, windows: Windows::default() }
+        Server { inner, windows: Windows::default(), keep_alive: true }
     }
 
     /// A server that lets in whoever has one of `tokens`.
@@ -83,8 +85,20 @@ impl Server {
         Server { windows: Windows::new(bytes), ..self }
     }
 
+    /// Sets whether a client that does not answer for 15 s is given up. Without that only the end of
+    /// a stream tells that its client has died. Default: true.
+    #[must_use]
+    pub fn keep_alive(self, keep_alive: bool) -> Self {
+        Server { keep_alive, ..self }
+    }
+
     pub(super) fn windows(&self) -> Windows {
         self.windows
+    }
+
+    /// How often a client is asked whether it is there.
+    pub(super) fn ping_interval(&self) -> Option<Duration> {
+        self.keep_alive.then_some(PING_INTERVAL)
     }
 
     /// Ends every session, and returns once what clients started has ended and the workspaces are
