@@ -17,6 +17,14 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Runs an operation through the helper, and explains its failure.
 pub(super) async fn guard<T>(shared: &Shared, operation: impl Future<Output = Result<T>>) -> Result<T> {
     shared.monitor.when_running().await?;
+    guard_started(shared, operation).await
+}
+
+/// As [`guard`], for one that may have its answer already.
+pub(super) async fn guard_started<T>(
+    shared: &Shared,
+    operation: impl Future<Output = Result<T>>,
+) -> Result<T> {
     tokio::select! {
         biased;
         result = operation => match result {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 
-use super::explain::{end_of, explain, guard};
+use super::explain::{end_of, explain, guard_started};
 use crate::command::TtySize;
 use crate::container::shared::Shared;
 use crate::error::Result;
@@ -37,15 +37,15 @@ impl ProcessControl for HelperProcess {
     }
 
     async fn signal(&self, signal: Signal) -> Result<()> {
-        guard(&self.shared, self.inner.signal(signal)).await
+        guard_started(&self.shared, self.inner.signal(signal)).await
     }
 
     async fn resize(&self, size: TtySize) -> Result<()> {
-        guard(&self.shared, self.inner.resize(size)).await
+        guard_started(&self.shared, self.inner.resize(size)).await
     }
 
     async fn close(&self) -> Result<End> {
-        match guard(&self.shared, self.inner.close()).await {
+        match guard_started(&self.shared, self.inner.close()).await {
             Ok(end) => Ok(end_of(&self.shared, end, self.began).await),
             Err(error) => Err(error),
         }
