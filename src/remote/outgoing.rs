@@ -68,7 +68,7 @@ struct Reading {
 enum Failure {
     /// To the peer, as the trailer.
     Peer,
-    /// To the caller on this side; to the peer the body is broken off.
+    /// To the caller on this side as well.
     Caller(Arc<Mutex<Option<io::Error>>>),
 }
 
@@ -188,17 +188,17 @@ impl Body for Outgoing {
             Source::Reader(reading) => match ready!(reading.poll(cx)) {
                 Ok(bytes) if bytes.is_empty() => (Source::End, Frame::trailers(trailer(None))),
                 Ok(bytes) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
-                Err(error) => match &reading.failure {
-                    Failure::Peer => {
-                        let error = Error::from_io("read", "the content", error);
-                        (Source::End, Frame::trailers(trailer(Some(&error))))
-                    }
-                    Failure::Caller(failed) => {
-                        *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                        self.source = Source::End;
-                        return Poll::Ready(Some(Err("the content could not be read".into())));
-                    }
-                },
+                Err(error) => {
+                    let told = match &reading.failure {
+                        Failure::Peer => Error::from_io("read", "the content", error),
+                        Failure::Caller(failed) => {
+                            let told = std::io::Error::new(error.kind(), error.to_string());
+                            *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                            Error::from_io("read", "the content", told)
+                        }
+                    };
+                    (Source::End, Frame::trailers(trailer(Some(&told))))
+                }
             },
         };
         self.source = next;

@@ -86,6 +86,7 @@ pub(super) struct Reply {
     pub(super) body: BodyReader,
     /// Breaks the request's body off when the reply is dropped.
     pub(super) abort: Option<DropGuard>,
+    failed: Option<(Failed, String)>,
 }
 
 impl Call {
@@ -229,7 +230,7 @@ impl Connection {
         if self.life.shutdown.is_cancelled() {
             return Err(self.gone());
         }
-        let broken = self.broken_in(failed);
+        let broken = self.broken_in(failed.clone());
         let mut sender = self.sender.clone();
         let exchange = async {
             sender.ready().await?;
@@ -239,14 +240,15 @@ impl Connection {
         let (parts, body) = response.into_parts();
         let mut body = BodyReader::new(boxed(body), &parts.headers, broken);
         if parts.status == StatusCode::OK {
-            return Ok(Reply { headers: parts.headers, body, abort });
+            return Ok(Reply { headers: parts.headers, body, abort, failed });
         }
         let error: WireError = body.json(MAX_JSON_BYTES).await?;
         if parts.status == StatusCode::UNAUTHORIZED && self.session.get().is_some() {
             let detail = "its server does not accept the token any more".to_owned();
             return Err(Error::Gone { why: GoneReason::Other { detail } });
         }
-        Err(self.told(error.into_error()))
+        // The server was told of it and has taken back what it had begun.
+        Err(content_error(failed.as_ref()).unwrap_or_else(|| self.told(error.into_error())))
     }
 
     /// Asks the server to end the session, and waits until it has.
@@ -270,6 +272,12 @@ impl Connection {
 }
 
 impl Reply {
+    /// What gives the error of the caller's own content, when that is why the call failed.
+    pub(super) fn content_error(&self) -> impl Fn() -> Option<Error> + Send + Sync + use<> {
+        let failed = self.failed.clone();
+        move || content_error(failed.as_ref())
+    }
+
     pub(super) async fn json<T: DeserializeOwned>(mut self) -> Result<T> {
         self.body.json(MAX_JSON_BYTES).await
     }

@@ -58,11 +58,12 @@ pub(super) async fn exec(connection: &Arc<Connection>, mut command: Command) -> 
         // It is not known to the server by its number yet, so dropping the call ends it.
         () = cancelled(token.as_ref()) => return Err(Error::Cancelled),
     };
+    let content_error = reply.content_error();
     let _abort = reply.abort;
     let frames = FrameReader::new(reply.body);
     let collecting = collect(connection, frames, sink, limit);
     tokio::select! {
-        result = collecting => result,
+        result = collecting => result.map_err(|error| content_error().unwrap_or(error)),
         never = pin!(cancel_when(connection, token, call)) => match never {},
     }
 }
