@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use agentworkspace::container::{ContainerOptions, ContainerWorkspace, Engine, PullPolicy};
+use agentworkspace::container::{Access, ContainerOptions, ContainerWorkspace, Engine, PullPolicy};
 use agentworkspace::{Error, GoneReason, Workspace as _};
 use anyhow::{Context as _, ensure};
 use tokio::sync::mpsc;
@@ -84,7 +84,12 @@ fn pause(engine: &PrivateEngine, container: &str) -> anyhow::Result<()> {
     }
 }
 
-pub(crate) fn check(engine: &PrivateEngine, fault: Fault, operation: Operation) -> anyhow::Result<()> {
+pub(crate) fn check(
+    engine: &PrivateEngine,
+    access: Access,
+    fault: Fault,
+    operation: Operation,
+) -> anyhow::Result<()> {
     let poisoned = "another trial panicked while the engine was down";
     let (mut exclusive, mut shared) = (None, None);
     if matches!(fault, Fault::StopEngine) {
@@ -93,7 +98,7 @@ pub(crate) fn check(engine: &PrivateEngine, fault: Fault, operation: Operation) 
         shared = Some(engine.in_use.read().ok().context(poisoned)?);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let result = runtime.block_on(observe(engine, fault, operation));
+    let result = runtime.block_on(observe(engine, access, fault, operation));
     if matches!(fault, Fault::StopEngine) {
         engine.up().context("the second engine did not come back")?;
         engine.remove_containers()?;
@@ -102,9 +107,14 @@ pub(crate) fn check(engine: &PrivateEngine, fault: Fault, operation: Operation) 
     result
 }
 
-async fn observe(engine: &PrivateEngine, fault: Fault, operation: Operation) -> anyhow::Result<()> {
+async fn observe(
+    engine: &PrivateEngine,
+    access: Access,
+    fault: Fault,
+    operation: Operation,
+) -> anyhow::Result<()> {
     let client = Engine::connect_to(&engine.address()).await?;
-    let options = ContainerOptions::new(IMAGE).pull(PullPolicy::Never);
+    let options = ContainerOptions::new(IMAGE).pull(PullPolicy::Never).access(access);
     let workspace = ContainerWorkspace::create(&client, options, |_| {}).await?;
     let container = workspace.details().container.context("it is a container")?.id;
     prepare(&workspace).await?;

@@ -1,6 +1,6 @@
 //! What happens when the file system under the workspace fills up: a typed error, and what was there stays.
 
-use agentworkspace::container::{ContainerOptions, ContainerWorkspace, Engine, Mount, PullPolicy};
+use agentworkspace::container::{Access, ContainerOptions, ContainerWorkspace, Engine, Mount, PullPolicy};
 use agentworkspace::{
     Command, Content, Error, UnpackOptions, Workspace, WorkspaceExt as _, WorkspacePath, WriteOptions,
 };
@@ -70,14 +70,15 @@ impl Operation {
 }
 
 /// Makes a volume of [`SIZE`], which goes with the engine.
-fn small_volume(engine: &PrivateEngine) -> anyhow::Result<&'static str> {
+fn small_volume(engine: &PrivateEngine, access: Access) -> anyhow::Result<String> {
+    let name = format!("small-{access:?}");
     let size = format!("o=size={SIZE}");
     let options = ["--opt", "type=tmpfs", "--opt", "device=tmpfs", "--opt", &size];
-    engine.run(&[&["volume", "create"][..], &options, &["small"]].concat())?;
-    Ok("small")
+    engine.run(&[&["volume", "create"][..], &options, &[&name]].concat())?;
+    Ok(name)
 }
 
-pub(crate) fn check(engine: &PrivateEngine, operation: Operation) -> anyhow::Result<()> {
+pub(crate) fn check(engine: &PrivateEngine, access: Access, operation: Operation) -> anyhow::Result<()> {
     let _up = engine
         .in_use
         .read()
@@ -87,10 +88,10 @@ pub(crate) fn check(engine: &PrivateEngine, operation: Operation) -> anyhow::Res
         let client = Engine::connect_to(&engine.address()).await?;
         let mount = match operation {
             // Archives do not reach a tmpfs of the container, but one that is the engine's own volume.
-            Operation::PutArchive => Mount::volume(small_volume(engine)?, "/workspace"),
+            Operation::PutArchive => Mount::volume(small_volume(engine, access)?, "/workspace"),
             _ => Mount::tmpfs("/workspace", Some(SIZE)),
         };
-        let options = ContainerOptions::new(IMAGE).pull(PullPolicy::Never).mounts(vec![mount]);
+        let options = ContainerOptions::new(IMAGE).pull(PullPolicy::Never).access(access).mounts(vec![mount]);
         let workspace = ContainerWorkspace::create(&client, options, |_| {}).await?;
         workspace.write(&path("kept"), "old".into(), WriteOptions::default()).await?;
         let error = match operation.fill(&workspace).await {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Trial};
 
+use agentworkspace::container::Access;
 use engine::PrivateEngine;
 use faults::Fault;
 use operations::Operation;
@@ -34,25 +35,28 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials(Some(&engine))).exit_code()
 }
 
-/// One trial for each fault and operation. Those that stop the engine run last and one after the other.
+/// One trial for each way into a container, fault and operation. Those that stop the engine run last and one after the other.
 fn trials(engine: Option<&Arc<PrivateEngine>>) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for fault in Fault::ALL {
-        for operation in Operation::ALL {
+    for (access, way) in [(Access::Engine, "by_engine"), (Access::Helper, "by_helper")] {
+        for fault in Fault::ALL {
+            for operation in Operation::ALL {
+                let engine = engine.cloned();
+                let name = format!("{way}::{}::{}", fault.name(), operation.name());
+                trials.push(Trial::test(name, move || {
+                    let engine = engine.ok_or("no engine")?;
+                    let checked = faults::check(&engine, access, fault, operation);
+                    checked.map_err(|error| format!("{error:#}").into())
+                }));
+            }
+        }
+        for operation in full_disk::Operation::ALL {
             let engine = engine.cloned();
-            let name = format!("{}::{}", fault.name(), operation.name());
-            trials.push(Trial::test(name, move || {
+            trials.push(Trial::test(format!("{way}::full_disk::{}", operation.name()), move || {
                 let engine = engine.ok_or("no engine")?;
-                faults::check(&engine, fault, operation).map_err(|error| format!("{error:#}").into())
+                full_disk::check(&engine, access, operation).map_err(|error| format!("{error:#}").into())
             }));
         }
-    }
-    for operation in full_disk::Operation::ALL {
-        let engine = engine.cloned();
-        trials.push(Trial::test(format!("full_disk::{}", operation.name()), move || {
-            let engine = engine.ok_or("no engine")?;
-            full_disk::check(&engine, operation).map_err(|error| format!("{error:#}").into())
-        }));
     }
     trials
 }

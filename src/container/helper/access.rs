@@ -9,6 +9,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::explain::{end_of, guard};
 use super::liveness;
 use super::process::HelperProcess;
+use super::reader::ExplainedReader;
 use crate::capabilities::Capabilities;
 use crate::command::Command;
 use crate::container::close::Closing;
@@ -73,7 +74,11 @@ impl Workspace for HelperAccess {
     }
 
     async fn open(&self, path: &WorkspacePath, options: OpenOptions) -> Result<FileReader> {
-        guard(&self.shared, self.remote.open(path, options)).await
+        let reader = guard(&self.shared, self.remote.open(path, options)).await?;
+        let metadata = reader.metadata();
+        // It keeps to the options by itself.
+        let reader = ExplainedReader::new(self.shared.clone(), reader);
+        FileReader::new(path.as_str(), metadata, OpenOptions::default(), reader)
     }
 
     async fn metadata(&self, path: &WorkspacePath) -> Result<Metadata> {
@@ -130,7 +135,8 @@ impl Workspace for HelperAccess {
     }
 
     async fn get_archive(&self, path: &WorkspacePath, options: ArchiveOptions) -> Result<ArchiveReader> {
-        guard(&self.shared, self.remote.get_archive(path, options)).await
+        let reader = guard(&self.shared, self.remote.get_archive(path, options)).await?;
+        Ok(ArchiveReader::new(ExplainedReader::new(self.shared.clone(), reader)))
     }
 
     async fn exec(&self, command: Command) -> Result<Output> {

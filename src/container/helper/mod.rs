@@ -9,6 +9,7 @@ mod explain;
 mod liveness;
 mod process;
 mod program;
+mod reader;
 mod stream;
 mod volume;
 
