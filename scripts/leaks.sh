@@ -31,12 +31,14 @@ owner_runs() {
 engine_objects() {
     local owner='{{.Label "agentworkspace.owner.pid"}}|{{.Label "agentworkspace.owner.started"}}'
     owner+='|{{.Label "agentworkspace.owner.boot"}}'
-    local ours=(--filter label=agentworkspace) kind id name pid started boot
+    local ours=(--filter label=agentworkspace) helpers=(--filter label=agentworkspace.helper)
+    local kind id name pid started boot
     engine_answers || return 0
     {
         docker ps --all --no-trunc "${ours[@]}" --format "container|{{.ID}}|{{.Names}}|$owner"
         docker network ls --no-trunc "${ours[@]}" --format "network|{{.ID}}|{{.Name}}|$owner"
         docker volume ls "${ours[@]}" --format "volume|{{.Name}}|{{.Name}}|$owner"
+        docker volume ls "${helpers[@]}" --format "volume|{{.Name}}|{{.Name}}|$owner"
     } | while IFS='|' read -r kind id name pid started boot; do
         owner_runs "$pid" "$started" "$boot" || printf '%s %s %s\n' "$kind" "$id" "$name"
     done

@@ -29,6 +29,8 @@ mkdir -p "$target"
 "$here/leaks.sh" list >"$before"
 status=0
 cargo test --all-features --locked --no-fail-fast "$@" | tee "$results" || status=1
+# The helper's program stays in the engine for the next container; here there is none.
+"$target/debug/agentworkspace" prune --helpers >/dev/null || status=1
 "$here/leaks.sh" check "$before" || status=1
 ((status == 0)) || say "error: a test failed, or something is left behind; see above"
 count

@@ -150,8 +150,9 @@ impl Maker<'_> {
                 Err(Failure::Helper(error)) => error,
             };
             self.creation.restart().await?;
-            // The volume that the helper was in may have been removed by somebody else.
             if attempt == 1 {
+                // Somebody may have emptied the volume, or removed it so that the engine made it anew.
+                self.helper_volume(program).discard().await?;
                 continue;
             }
             let reason = format!("the helper does not run in it: {}", with_sources(&error));

@@ -57,6 +57,12 @@ impl Maker<'_> {
         helper::find(self.image.architecture.as_deref().unwrap_or_default())
     }
 
+    /// The volume that holds it.
+    pub(super) fn helper_volume(&self, program: &'static Program) -> Volume<'_> {
+        let platform = self.options.platform.as_deref().unwrap_or_default();
+        Volume::new(self.engine, program, &self.options.image, platform)
+    }
+
     /// Makes a container that `program` serves.
     pub(super) async fn make_with_helper(
         &self,
@@ -66,8 +72,7 @@ impl Maker<'_> {
         let begin = Instant::now();
         self.tell(Stage::Creating);
         let options = &self.options;
-        let platform = options.platform.as_deref().unwrap_or_default();
-        let volume = Volume::new(self.engine, program, &options.image, platform);
+        let volume = self.helper_volume(program);
         volume.ensure().await?;
         let user = spec::user(options);
         let marks = Marks::new(&self.creation.workspace_id, &options.root, user.as_deref(), false);
@@ -92,10 +97,6 @@ impl Maker<'_> {
         let stream = helper::attach(self.engine, &id).await?;
         if let Err(error) = self.start(&id).await {
             let is_its_own = error.to_string().contains(&program.path());
-            if is_its_own {
-                // Somebody may have emptied the volume or removed it, and the engine made it anew.
-                volume.discard().await?;
-            }
             return Err(if is_its_own { Failure::Helper(error) } else { Failure::Other(error) });
         }
         let setup = Setup {

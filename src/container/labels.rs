@@ -9,7 +9,6 @@ use crate::random::random_hex;
 /// The label that holds the workspace's id; the others are below it.
 pub(crate) const WORKSPACE: &str = "agentworkspace";
 /// The label of a volume that holds a helper: the helper's digest.
-#[cfg(feature = "helper")]
 pub(crate) const HELPER: &str = "agentworkspace.helper";
 const MACHINE: &str = "agentworkspace.owner.machine";
 const BOOT: &str = "agentworkspace.owner.boot";

@@ -7,7 +7,7 @@ use bollard::query_parameters::{
 };
 
 use super::labels;
-use super::options::{AttachOptions, ContainerOptions, Mount, Profile};
+use super::options::{Access, AttachOptions, ContainerOptions, Mount, Profile};
 use super::removal;
 use super::{ContainerWorkspace, Engine, Progress};
 use crate::error::{Error, GoneReason, ImageErrorKind, Result};
@@ -28,7 +28,7 @@ pub(super) fn test_image() -> String {
 const STATIC_IMAGE: &str = "agentworkspace/static:test";
 
 pub(super) fn options() -> ContainerOptions {
-    ContainerOptions::new(test_image())
+    ContainerOptions::new(test_image()).access(Access::Engine)
 }
 
 pub(super) async fn create(engine: &Engine, options: ContainerOptions) -> ContainerWorkspace {
@@ -151,7 +151,7 @@ async fn a_create_dropped_at_any_point_leaves_nothing() {
 #[tokio::test]
 async fn an_image_without_a_shell_starts() {
     let engine = engine().await;
-    let workspace = create(&engine, ContainerOptions::new(STATIC_IMAGE)).await;
+    let workspace = create(&engine, ContainerOptions::new(STATIC_IMAGE).access(Access::Engine)).await;
     assert_eq!(workspace.shared().shell, None);
     assert!(!workspace.capabilities().kill && workspace.as_starter().is_none());
     let root = workspace.metadata(&crate::WorkspacePath::root()).await.unwrap();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::life_tests::{create, engine};
-use super::options::ContainerOptions;
+use super::options::{Access, ContainerOptions};
 use super::test_container::{STATIC, TestContainer};
 use super::workspace::ContainerWorkspace;
 use crate::error::{Error, Result, SpawnErrorKind};
@@ -21,7 +21,7 @@ async fn pwd(workspace: &ContainerWorkspace, dir: &str) -> Result<Output> {
 }
 
 async fn made() -> ContainerWorkspace {
-    create(&engine().await, ContainerOptions::new(STATIC)).await
+    create(&engine().await, ContainerOptions::new(STATIC).access(Access::Engine)).await
 }
 
 #[tokio::test]

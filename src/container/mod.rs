@@ -65,6 +65,8 @@ mod workspace;
 mod engine_tests;
 #[cfg(test)]
 mod exec_tests;
+#[cfg(all(test, feature = "helper"))]
+mod helper_tests;
 #[cfg(test)]
 mod life_tests;
 #[cfg(test)]

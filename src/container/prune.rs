@@ -7,7 +7,7 @@ use bollard::models::ContainerSummary;
 use super::engine::Engine;
 use super::labels::{self, Marks, Owner};
 use super::removal::{containers, remove_container, remove_volume, volumes};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// What [`prune`] removes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,6 +15,9 @@ use crate::error::Result;
 pub struct PruneOptions {
     /// Also removes what was made to outlive its workspace, once its maker is dead.
     pub kept: bool,
+    /// Also removes the volumes that hold the program of a helper and are not in use. The next container
+    /// that needs one takes a moment longer.
+    pub helpers: bool,
     /// Only reports what would be removed.
     pub dry_run: bool,
 }
@@ -24,6 +27,13 @@ impl PruneOptions {
     #[must_use]
     pub fn kept(mut self, kept: bool) -> Self {
         self.kept = kept;
+        self
+    }
+
+    /// Also removes the volumes of helpers.
+    #[must_use]
+    pub fn helpers(mut self, helpers: bool) -> Self {
+        self.helpers = helpers;
         self
     }
 
@@ -144,6 +154,17 @@ pub async fn prune(engine: &Engine, options: PruneOptions) -> Result<PruneReport
         match removed {
             Ok(()) => report.volumes.push(volume.name),
             Err(error) => report.failed.push((volume.name, error.to_string())),
+        }
+    }
+    if options.helpers {
+        for volume in volumes(engine, labels::HELPER).await? {
+            let removed = if options.dry_run { Ok(()) } else { remove_volume(engine, &volume.name).await };
+            match removed {
+                Ok(()) => report.volumes.push(volume.name),
+                // A container uses it.
+                Err(Error::Engine { status: Some(409), .. }) => report.left += 1,
+                Err(error) => report.failed.push((volume.name, error.to_string())),
+            }
         }
     }
     Ok(report)

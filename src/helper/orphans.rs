@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::Receiver;
 
-use rustix::process::{WaitOptions, waitpid};
+use rustix::process::{WaitOptions, wait};
 
 /// Why the one who reaps is woken.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,6 +21,6 @@ pub(super) fn reap(wakes: &Receiver<Wake>) {
     let options = WaitOptions::NOHANG | WaitOptions::from_bits_retain(libc::__WNOTHREAD.cast_unsigned());
     while let Ok(Wake::Child) = wakes.recv() {
         // One signal may stand for any number of children; the error is that there are none.
-        while let Ok(Some(_)) = waitpid(None, options) {}
+        while let Ok(Some(_)) = wait(options) {}
     }
 }

@@ -20,7 +20,9 @@ use faults::Fault;
 use operations::Operation;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // They wait most of the time.
+    arguments.test_threads.get_or_insert(4);
     if arguments.list {
         return libtest_mimic::run(&arguments, trials(None)).exit_code();
     }

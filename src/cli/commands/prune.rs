@@ -15,6 +15,9 @@ pub(crate) struct PruneArgs {
     /// Also remove what was made to be kept.
     #[arg(long)]
     kept: bool,
+    /// Also remove the unused volumes that hold the helper's program.
+    #[arg(long)]
+    helpers: bool,
     /// Only say what would be removed.
     #[arg(long)]
     dry_run: bool,
@@ -43,7 +46,7 @@ struct Failed {
 
 /// Does it. The status is 1 when something could not be removed.
 pub(crate) async fn prune(args: PruneArgs, context: &Context) -> anyhow::Result<Status> {
-    let options = PruneOptions::default().kept(args.kept).dry_run(args.dry_run);
+    let options = PruneOptions::default().kept(args.kept).helpers(args.helpers).dry_run(args.dry_run);
     let pruning = async { Ok(prune_engine(&Engine::connect().await?, options).await?) };
     let report = context.interrupts.until(pruning).await?;
     let failed = report.failed.into_iter().map(|(name, reason)| Failed { name, reason }).collect();

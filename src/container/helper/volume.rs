@@ -86,7 +86,11 @@ impl<'a> Volume<'a> {
     pub(crate) async fn discard(&self) -> Result<()> {
         self.engine.helpers().remove(self.program.digest);
         remove_container(self.engine, &self.filler()).await?;
-        remove_volume(self.engine, &self.name()).await
+        match remove_volume(self.engine, &self.name()).await {
+            // Somebody else found the same a moment ago.
+            Err(Error::Engine { status: Some(409), .. }) => Ok(()),
+            removed => removed,
+        }
     }
 
     fn filler(&self) -> String {
