@@ -30,7 +30,9 @@ lint: toolchain check-scripts ## Checks format, lints (each feature alone and al
 	cargo clippy --all-targets --all-features --locked -- -D warnings
 	cargo clippy --lib --no-default-features --locked -- -D warnings
 	cargo clippy --lib --no-default-features --features container --locked -- -D warnings
+	cargo clippy --lib --no-default-features --features helper --locked -- -D warnings
 	cargo clippy --lib --no-default-features --features conformance --locked -- -D warnings
+	cargo clippy --lib --bins --no-default-features --features helper-program --locked -- -D warnings
 
 check-scripts:
 	@if command -v shellcheck > /dev/null; then \

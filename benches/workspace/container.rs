@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use agentworkspace::container::{ContainerOptions, ContainerWorkspace, Engine};
+use agentworkspace::container::{Access, ContainerOptions, ContainerWorkspace, Engine};
 use agentworkspace::{
     ArchiveOptions, Command, Content, OpenOptions, UnpackOptions, Workspace, WorkspaceExt as _, WriteOptions,
 };
@@ -12,11 +12,17 @@ use tokio::io::AsyncReadExt as _;
 
 use crate::measure::{Report, bytes, program, timed, tree};
 
-pub(crate) async fn rows(report: &mut Report, backend: &str, image: &str) -> anyhow::Result<()> {
+/// The rows of one image by one way into its containers.
+pub(crate) async fn rows(
+    report: &mut Report,
+    backend: &str,
+    image: &str,
+    access: Access,
+) -> anyhow::Result<()> {
     let engine =
         Engine::connect().await.context("the benchmarks need a container engine: run `make engine`")?;
-    life(report, &engine, backend, image).await?;
-    let options = ContainerOptions::new(image);
+    let options = ContainerOptions::new(image).access(access);
+    life(report, &engine, backend, &options).await?;
     let workspace = ContainerWorkspace::create(&engine, options, |_| {}).await?;
     let measured = calls(report, &workspace, backend).await;
     workspace.close().await?;
@@ -24,7 +30,13 @@ pub(crate) async fn rows(report: &mut Report, backend: &str, image: &str) -> any
 }
 
 /// Create to first exec, and close.
-async fn life(report: &mut Report, engine: &Engine, backend: &str, image: &str) -> anyhow::Result<()> {
+async fn life(
+    report: &mut Report,
+    engine: &Engine,
+    backend: &str,
+    options: &ContainerOptions,
+) -> anyhow::Result<()> {
+    let image = options.image.as_str();
     let (create, close) = (format!("{backend}: create to first exec"), format!("{backend}: close"));
     if !report.wants(&create) && !report.wants(&close) {
         return Ok(());
@@ -33,7 +45,7 @@ async fn life(report: &mut Report, engine: &Engine, backend: &str, image: &str) 
     for _ in 0..=report.plan.transfers {
         let mut opened = None;
         let ours = timed(async {
-            let workspace = ContainerWorkspace::create(engine, ContainerOptions::new(image), |_| {}).await?;
+            let workspace = ContainerWorkspace::create(engine, options.clone(), |_| {}).await?;
             workspace.exec(Command::new("true")).await?;
             opened = Some(workspace);
             Ok(())

@@ -10,6 +10,7 @@ mod remote;
 
 use std::path::Path;
 
+use agentworkspace::container::Access;
 use measure::{Plan, Report};
 
 #[tokio::main]
@@ -21,8 +22,12 @@ async fn main() -> anyhow::Result<()> {
     let mut report = Report::new(plan, filter);
     local::rows(&mut report).await?;
     remote::rows(&mut report).await?;
-    container::rows(&mut report, "busybox", "agentworkspace/busybox:test").await?;
-    container::rows(&mut report, "debian", "agentworkspace/debian:test").await?;
+    for (access, way) in [(Access::Helper, "helper"), (Access::Engine, "engine")] {
+        for image in ["busybox", "debian"] {
+            let (backend, tag) = (format!("{image} by {way}"), format!("agentworkspace/{image}:test"));
+            container::rows(&mut report, &backend, &tag, access).await?;
+        }
+    }
     println!("{}", report.table());
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/bench");
     std::fs::create_dir_all(&target)?;

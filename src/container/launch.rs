@@ -145,11 +145,13 @@ pub(crate) async fn tell(shared: &Shared, exec: RawExec, tty: Option<TtySize>) -
 
 /// Whether a start failed because the container is paused.
 async fn is_paused(shared: &Shared, error: &Error) -> bool {
-    matches!(error, Error::Engine { status: Some(409 | 500), .. })
-        && matches!(
-            shared.monitor.check(&shared.engine, &shared.id).await,
-            Err(Error::Gone { why: GoneReason::ContainerPaused })
-        )
+    let Error::Engine { status: Some(409 | 500), message, .. } = error else { return false };
+    match shared.monitor.check(&shared.engine, &shared.id).await {
+        Err(Error::Gone { why: GoneReason::ContainerPaused }) => true,
+        // It was resumed since it was refused.
+        Ok(()) => message.contains("is paused"),
+        Err(_) => false,
+    }
 }
 
 /// Runs `work` in the background, where closing the workspace waits for it.
