@@ -55,9 +55,12 @@ impl Descriptor {
 pub struct Details {
     /// The workspace's own id, which its labels carry.
     pub workspace_id: String,
-    /// How the container is reached: `engine`; empty for a local workspace.
+    /// How the container is reached: `helper` or `engine`; empty for a local workspace.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub access: String,
+    /// Why it is reached by engine calls, which are slower; empty where it is not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub access_reason: String,
     /// The user that commands run as, `uid:gid`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub user: String,

@@ -16,6 +16,8 @@ use super::labels::{self, Marks};
 use super::limits;
 use super::lookup::normalized;
 use super::monitor::Monitor;
+#[cfg(feature = "helper")]
+use super::options::Access;
 use super::options::AttachOptions;
 use super::progress::Timings;
 use super::shared::{Opened, Shared};
@@ -42,7 +44,8 @@ impl ContainerWorkspace {
     ///
     /// # Errors
     ///
-    /// [`Error::NoContainer`]; [`Error::Gone`] for one that does not run; [`Error::NotFound`] and
+    /// [`Error::NoContainer`]; [`Error::Unsupported`] for [`Access::Helper`](super::Access), which is for
+    /// containers that are made; [`Error::Gone`] for one that does not run; [`Error::NotFound`] and
     /// [`Error::NotADirectory`] for its root; [`Error::InvalidArgument`] for a user it does not
     /// know.
     pub async fn attach(
@@ -51,6 +54,14 @@ impl ContainerWorkspace {
         options: AttachOptions,
     ) -> Result<ContainerWorkspace> {
         options.env.check()?;
+        #[cfg(feature = "helper")]
+        if options.access == Access::Helper {
+            return Err(Error::Unsupported {
+                operation: "a helper in a container that is attached to".to_owned(),
+                backend: crate::Kind::Container,
+                reason: "such a container is reached by engine calls only".to_owned(),
+            });
+        }
         let facts = engine.facts().await?;
         let inspected = thaw(engine, inspect(engine, container).await?).await?;
         check_running(&inspected)?;
@@ -119,6 +130,7 @@ async fn details(
     Ok(Details {
         workspace_id: marks.map_or_else(labels::new_id, |marks| marks.workspace_id),
         access: "engine".to_owned(),
+        access_reason: "it was attached to".to_owned(),
         user: shared.user.to_string(),
         container: Some(container_details(inspected, false)),
         image: Some(image::details(&reference, inspected, image.as_ref())),

@@ -23,7 +23,7 @@ use super::image;
 use super::labels::{self, Marks};
 use super::limits;
 use super::monitor::Monitor;
-use super::options::{Access, ContainerOptions};
+use super::options::ContainerOptions;
 use super::pause;
 use super::prepare::{Prepared, prepare};
 use super::progress::{Progress, Stage, Timings};
@@ -137,7 +137,7 @@ impl Maker<'_> {
     /// Makes it with a helper where one can run, unless asked for otherwise.
     #[cfg(feature = "helper")]
     async fn make(self, pull: Duration) -> Result<ContainerWorkspace> {
-        let required = self.options.access == Access::Helper;
+        let required = self.options.access == super::options::Access::Helper;
         let program = match self.helper() {
             Ok(program) => program,
             Err(reason) if required => return Err(no_helper(&reason)),
@@ -218,10 +218,8 @@ impl Maker<'_> {
         let user = prepared.user.ids;
         let engine_env = EngineEnv::of(self.engine, &id, &variables, hostname.as_deref(), user).await?;
         let hidden_mounts = hidden_mounts(self.engine, &inspected).await?;
-        let mut opening = Opening { inspected, warnings, timings, hidden_mounts };
-        if self.options.access == Access::Auto {
-            opening.warnings.push(format!("it is reached by engine calls, which are slow: {reason}"));
-        }
+        let opening =
+            Opening { inspected, warnings, timings, hidden_mounts, access_reason: reason.to_owned() };
         let workspace = self.open(opening, prepared, engine_env);
         self.tell(Stage::Ready);
         Ok(workspace)
@@ -328,7 +326,7 @@ impl Maker<'_> {
 
     /// The workspace of the container that runs.
     fn open(&self, opening: Opening, prepared: Prepared, engine_env: EngineEnv) -> ContainerWorkspace {
-        let Opening { inspected, warnings, timings, hidden_mounts } = opening;
+        let Opening { inspected, warnings, timings, hidden_mounts, access_reason } = opening;
         let options = &self.options;
         let opened = Opened {
             engine: self.engine.clone(),
@@ -350,6 +348,7 @@ impl Maker<'_> {
         let mut details = Details {
             workspace_id: self.creation.workspace_id.clone(),
             access: "engine".to_owned(),
+            access_reason,
             user: shared.user.to_string(),
             container: Some(container_details(&inspected, true)),
             image: Some(image::details(&options.image, &inspected, Some(&self.image))),
@@ -373,6 +372,8 @@ struct Opening {
     warnings: Vec<String>,
     timings: Timings,
     hidden_mounts: Vec<String>,
+    /// Why there is no helper.
+    access_reason: String,
 }
 
 #[cfg(feature = "helper")]

@@ -175,6 +175,7 @@ impl Maker<'_> {
         let details = Details {
             workspace_id: self.creation.workspace_id.clone(),
             access: "helper".to_owned(),
+            access_reason: String::new(),
             user: shared.user.to_string(),
             container: Some(container_details(&inspected, true)),
             image: Some(image::details(&self.options.image, &inspected, Some(&self.image))),

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::Engine;
 use super::life_tests::{create, engine, run, test_image};
-use super::options::{Access, ContainerOptions, Profile};
+use super::options::{Access, AttachOptions, ContainerOptions, Profile};
 use super::removal::{containers, volumes};
-use super::test_container::STATIC;
+use super::test_container::{BUSYBOX, STATIC, TestContainer};
 use super::workspace::ContainerWorkspace;
 use crate::eventually::eventually;
 use crate::{Command, Error, Kind, Workspace as _};
@@ -62,6 +62,10 @@ async fn what_a_helper_cannot_serve_is_refused_when_it_is_asked_for() {
     let engine = engine().await;
     let made = ContainerWorkspace::create(&engine, options().keep(true), |_| {}).await;
     let error = made.unwrap_err();
+    assert!(matches!(error, Error::Unsupported { backend: Kind::Container, .. }), "{error}");
+    let container = TestContainer::run(BUSYBOX, &[]);
+    let options = AttachOptions::default().access(Access::Helper);
+    let error = ContainerWorkspace::attach(&engine, &container.id, options).await.unwrap_err();
     assert!(matches!(error, Error::Unsupported { backend: Kind::Container, .. }), "{error}");
 }
 

@@ -1,7 +1,7 @@
 //! Workspaces in containers, through the Docker Engine API.
 //!
-//! This module owns the container's life and reaches into it by the engine's own calls: archive
-//! put and get for files, exec for commands. No bollard type leaves it.
+//! This module owns the container's life. It reaches into it through a helper (`helper/`) or by the engine's own
+//! calls (`engine_access.rs`). No bollard type leaves it.
 
 mod accounts;
 mod attach;

@@ -20,7 +20,7 @@ pub const DEFAULT_PIDS_LIMIT: i64 = 1024;
 #[non_exhaustive]
 pub enum Access {
     /// By a helper where one can run, otherwise by the engine's own calls; which of them it is, and
-    /// why, is in [`Details`](crate::Details).
+    /// why, is in [`Details::access`](crate::Details::access) and `access_reason`.
     #[default]
     Auto,
     /// By a helper in the container, or not at all. What it is asked for takes about 2 ms, its

@@ -25,6 +25,19 @@ fn a_fresh_container_runs_and_goes() {
 }
 
 #[test]
+fn the_way_into_a_container_is_chosen_and_told() {
+    for (asked, access, reason) in
+        [("auto", "helper", None), ("helper", "helper", None), ("engine", "engine", Some("it was asked for"))]
+    {
+        let ran = run(["run", "--json", "--access", asked, "--image", image(), "--", "true"]);
+        let json = ran.expect(0).json();
+        let details = &json["details"];
+        assert_eq!(details["access"], access, "{asked}");
+        assert_eq!(details["access_reason"].as_str(), reason, "{asked}");
+    }
+}
+
+#[test]
 fn the_status_tells_how_it_ended() {
     let cases: [(&[&str], &[&str], i32); 8] = [
         (&[], &["true"], 0),

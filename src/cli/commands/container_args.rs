@@ -1,7 +1,7 @@
 //! How a container is made: options that `run` and `create` share.
 
 use agentworkspace::Environment;
-use agentworkspace::container::{ContainerOptions, Mount, Network, Profile, PullPolicy};
+use agentworkspace::container::{Access, ContainerOptions, Mount, Network, Profile, PullPolicy};
 use clap::{Args, ValueEnum};
 
 use crate::cli::parse;
@@ -37,6 +37,9 @@ pub(crate) struct ContainerArgs {
     /// When the image is pulled.
     #[arg(long, value_enum, requires = "source")]
     pull: Option<PullArg>,
+    /// How the container is reached.
+    #[arg(long, value_enum, requires = "source")]
+    access: Option<AccessArg>,
     /// The image's platform, os/arch[/variant].
     #[arg(long, value_name = "PLATFORM", requires = "source")]
     platform: Option<String>,
@@ -49,6 +52,17 @@ enum ProfileArg {
     Standard,
     /// For code that needs no root: no capability, not root, a read-only root file system.
     Strict,
+}
+
+/// [`Access`] as an argument.
+#[derive(Clone, Copy, ValueEnum)]
+enum AccessArg {
+    /// By a helper where one can run, otherwise by the engine.
+    Auto,
+    /// By a helper in the container, or not at all.
+    Helper,
+    /// By the engine's own calls: nothing is put into the container.
+    Engine,
 }
 
 /// [`PullPolicy`] as an argument.
@@ -83,6 +97,13 @@ impl ContainerArgs {
             options.profile = match profile {
                 ProfileArg::Standard => Profile::Standard,
                 ProfileArg::Strict => Profile::Strict,
+            };
+        }
+        if let Some(access) = self.access {
+            options.access = match access {
+                AccessArg::Auto => Access::Auto,
+                AccessArg::Helper => Access::Helper,
+                AccessArg::Engine => Access::Engine,
             };
         }
         if let Some(pull) = self.pull {

@@ -1,8 +1,8 @@
 //! The file operations of a container workspace, by the engine's own calls.
 //!
-//! Where the container has a POSIX shell each operation is one script in it, run as the workspace's
-//! user. Where it has none the engine's archive calls are used, which can do less:
-//! [`capabilities`] says what.
+//! Where the container has a POSIX shell each operation on single files is one script in it, run as the
+//! workspace's user. Trees go by the engine's archive calls, made while the container is paused; without a
+//! shell single files do, too, which can do less: [`capabilities`] says what.
 
 mod arrange;
 mod capabilities;
